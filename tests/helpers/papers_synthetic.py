@@ -262,12 +262,12 @@ def measured(
     ``only`` names the claims to measure, where a test asks of no others.
     """
     plans = [read_json(file) for file in plan_files]
-    published = claims.published_claims(PUBLISHED)
+    published = claims.published_claims()
     if only is not None:
         published = published[published["claim"].isin(only)]
         assert len(published) == len(only)
     with mock.patch.object(claims, "published_claims", return_value=published):
-        return claims.evaluate(plans, runs or plan_files[0].parent / "runs", margin, PUBLISHED)
+        return claims.evaluate(plans, runs or plan_files[0].parent / "runs", margin)
 
 
 def overall(*plan_files: Path, **options: Any) -> pd.DataFrame:
@@ -279,7 +279,7 @@ def overall(*plan_files: Path, **options: Any) -> pd.DataFrame:
 def verdicts_file(plan_file: Path) -> Path:
     """The claims of a plan's paper as the workflow writes them, for what quotes some."""
     out = plan_file.parent / f"{read_json(plan_file)['paper']}-claims.csv"
-    claims.write_claims([plan_file], plan_file.parent / "runs", out, 0.01, PUBLISHED)
+    claims.write_claims([plan_file], plan_file.parent / "runs", out, 0.01)
     return out
 
 
@@ -287,7 +287,6 @@ def build(
     plan_file: Path,
     runs_folder: Path,
     out: Path,
-    published: Path = PUBLISHED,
     prepared: Path = PREPARED,
     every_format: bool = False,
     **files: Any,
@@ -299,7 +298,7 @@ def build(
     options = {"claims_file": _nothing_measured(read_json(plan_file)["edition"])} | files
     render = figures.render if every_format else _svg
     with mock.patch.object(figures, "render", render):
-        return product.build(plan_file, runs_folder, out, published, prepared, **options)
+        return product.build(plan_file, runs_folder, out, prepared, **options)
 
 
 def _svg(figure: Figure, title: str, caption: str) -> dict[str, bytes]:
@@ -312,5 +311,5 @@ def _svg(figure: Figure, title: str, caption: str) -> dict[str, bytes]:
 @cache
 def _nothing_measured(edition: str) -> Path:
     out = Path(mkdtemp()) / "claims.csv"
-    claims.merge([], edition, out, PUBLISHED)
+    claims.merge([], edition, out)
     return out

@@ -94,8 +94,6 @@ def _commands(
     options: argparse.Namespace,
 ) -> Iterator[Command]:
     """The commands that make the products, those first on whose files others depend."""
-    from directrank.papers.shared.product import TIMES
-
     paper = next(iter(plans.values()))["paper"]
     claims = options.tables / paper / "claims.csv"
     results: list[object] = ["--results", options.results]
@@ -112,8 +110,3 @@ def _commands(
         make += ["--claims", claims] if item.claims else []
         make += ["--values", *options.values] if item.reads else []
         yield Command(name, make, options.logs / f"{item.kind}/{paper}/{name}.log")
-        if item.timed:
-            out = top / paper / f"{name}{TIMES}"
-            make = ["product", path, *results, "--out", out, "--times"]
-            log = options.logs / f"times/{paper}/{name}.log"
-            yield Command(f"times of {name}", make, log)

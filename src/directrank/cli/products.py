@@ -46,11 +46,6 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         default=[],
         help="the values per query of each collection, for products that are made from them",
     )
-    product.add_argument(
-        "--times",
-        action="store_true",
-        help="write only the product's measured times, to the file --out",
-    )
     product.set_defaults(run=_product)
 
     gallery = subparsers.add_parser(
@@ -375,17 +370,13 @@ def _add_results(command: argparse.ArgumentParser) -> None:
 
 
 def _product(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.product import build, build_times
+    from directrank.papers.shared.product import build
 
-    runs, out = options.results / "runs", options.out.with_suffix("")
-    if options.times:
-        print(build_times(options.plan, runs, options.out, prepared_folder=options.prepared))
-        return
     written = build(
         options.plan,
-        runs,
-        out,
-        prepared_folder=options.prepared,
+        options.results / "runs",
+        options.out.with_suffix(""),
+        options.prepared,
         claims_file=options.claims,
         values_files=options.values,
     )

@@ -386,9 +386,8 @@ class Workflow:
     def _files_of(self, paper: str, name: str) -> list[str]:
         """The files of one product."""
         item = papers.product(paper, name)
-        endings = (*item.suffixes, *([papers.TIMES] if item.timed else []))
         stem = f"{FOLDERS[item.kind]}/{self.edition}/{paper}/{name}"
-        return [stem + ending for ending in endings]
+        return [stem + suffix for suffix in item.suffixes]
 
     def caption_files(self) -> list[str]:
         """The captions that Snakemake's own report shows with figures and tables."""
@@ -599,7 +598,7 @@ class Workflow:
 
     def page_code(self, module: str) -> str:
         """A digest of the code of a page of claims, of their words and of published values."""
-        stated = claims.published_claims(self.root / "paper_tables/published").to_json()
+        stated = claims.published_claims().to_json()
         rows = [row for paper in self.papers_with_claims() for row in claims_of(paper).values()]
         return digest_of([code(module), stated, [row.name for row in rows], self._published()])
 

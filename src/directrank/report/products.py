@@ -14,7 +14,7 @@ from urllib.parse import quote
 from markdown_it import MarkdownIt
 
 from directrank.papers.shared import pages
-from directrank.papers.shared.product import TIMES, Product, product
+from directrank.papers.shared.product import Product, product
 
 #: What stands in the place of a file of values.
 VALUES = (
@@ -119,7 +119,7 @@ def product_section(
         body=body(stem, item, plan),
         files={
             suffix.lstrip("._"): Path(os.path.relpath(f"{stem}{suffix}", here)).as_posix()
-            for suffix in _suffixes(item)
+            for suffix in item.suffixes
         },
         command=f"{command} {stem}{item.suffixes[0]}",
         experiments={
@@ -129,10 +129,6 @@ def product_section(
         },
         seconds=sum(seconds[run] for run in {cell["run"] for cell in cells(plan)}),
     )
-
-
-def _suffixes(item: Product) -> Sequence[str]:
-    return (*item.suffixes, TIMES) if item.timed else item.suffixes
 
 
 def _values(stem: Path, item: Product, plan: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from directrank.papers.shared.format import signed
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from papers_synthetic import (
     METHOD_LEVELS,
-    PUBLISHED,
     alpha_sweep,
     build,
     depth_sweep,
@@ -28,7 +27,7 @@ from papers_synthetic import (
 def csv(tmp_path: Path, product: str, experiments: dict, **plan: object) -> pd.DataFrame:
     """Build a product of Bruch2019 and read its CSV file."""
     file = make_plan(tmp_path, "bruch2019", product, experiments, **plan)
-    build(file, tmp_path / "runs", tmp_path / product, PUBLISHED)
+    build(file, tmp_path / "runs", tmp_path / product)
     return pd.read_csv(tmp_path / f"{product}.csv")
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from directrank.papers.burges2006.choices import RECIPES
 from directrank.papers.burges2006.speed import V1, V1_EACH, V2, V2_STORED
-from directrank.papers.shared.product import build_times
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -26,7 +25,7 @@ from directrank.papers.shared.verdicts import (
 from directrank.stats.intervals import mean_interval
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
-from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
+from papers_synthetic import build, make_plan, make_run, measured
 
 RATES = [1e-4, 1e-3, 1e-2]
 FOUR = {
@@ -126,7 +125,7 @@ def lengths(
 def built(folder: Path, product: str, experiments: Mapping[str, Any]) -> pd.DataFrame:
     """The CSV of a product, which is built."""
     plan = make_plan(folder, "burges2006", product, experiments)
-    build(plan, folder / "runs", folder / product, PUBLISHED)
+    build(plan, folder / "runs", folder / product)
     return pd.read_csv(folder / f"{product}.csv")
 
 
@@ -225,9 +224,7 @@ def one_length(folder: Path, slopes: Mapping[str, float]) -> list[dict[str, Any]
 
 def times_of(folder: Path, product: str) -> pd.DataFrame:
     """The measured times of a product that was built."""
-    plan = folder / f"burges2006-{product}.json"
-    build_times(plan, folder / "runs", folder / "times.csv", published_folder=PUBLISHED)
-    return pd.read_csv(folder / "times.csv").set_index(["net", "quantity"])
+    return pd.read_csv(folder / f"{product}_times.csv").set_index(["net", "quantity"])
 
 
 def test_slopes_stand_beside_the_papers_with_the_range_of_the_processes(tmp_path: Path) -> None:
@@ -293,14 +290,8 @@ def test_figure_1_left_plots_the_best_so_far(tmp_path: Path) -> None:
         entries.append({"run": method, "settings": {"net": "linear", "method": method}})
     data = built(tmp_path, "figure1a", {"speedup": entries})
     assert list(data.loc[data["method"] == V1, "max_validation_ndcg10"]) == [0.4, 0.4, 0.42]
-    assert list(times_of_figure(tmp_path, "figure1a")["seconds"]) == [60, 120, 180] * 2
-
-
-def times_of_figure(folder: Path, product: str) -> pd.DataFrame:
-    """The measured times of a figure that was built."""
-    plan = folder / f"burges2006-{product}.json"
-    build_times(plan, folder / "runs", folder / "times.csv", published_folder=PUBLISHED)
-    return pd.read_csv(folder / "times.csv")
+    times = pd.read_csv(tmp_path / "figure1a_times.csv")
+    assert list(times["seconds"]) == [60, 120, 180] * 2
 
 
 def test_run_without_times_of_its_passes_is_refused(tmp_path: Path) -> None:
@@ -438,11 +429,10 @@ def test_measured_slopes_are_kept_out_of_the_summarys_numbers(tmp_path: Path) ->
     plan = make_plan(
         tmp_path, "burges2006", "summary", {"lengths": entries}, repeats=["table_figure1"]
     )
-    build(plan, tmp_path / "runs", tmp_path / "summary", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "summary")
     data = pd.read_csv(tmp_path / "summary.csv")
     assert not {"reproduced", "half_width", "difference_in_se"} & set(data)
-    build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
-    times = pd.read_csv(tmp_path / "times.csv")
+    times = pd.read_csv(tmp_path / "summary_times.csv")
     slopes = times[times["panel"] == "Figure 1, slopes"].set_index("cell")
     assert slopes.loc[f"two_layer, slope, {V1}", "reproduced"] == pytest.approx(1.95, abs=0.01)
     assert slopes.loc[f"two_layer, slope, {V1}", "published"] == 1.943

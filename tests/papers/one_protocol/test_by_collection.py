@@ -23,7 +23,6 @@ from directrank.papers.shared.verdicts import (
 from directrank.study.published import write_results
 from directrank.system.errors import DataError
 from directrank.system.io import write_csv
-from papers_synthetic import PUBLISHED
 from workflow_runs import ROOT
 
 LOSSES = sorted(
@@ -77,7 +76,7 @@ def verdict(path: Path, claim: str) -> str:
 
 
 def test_every_reading_is_of_a_published_claim_and_of_methods_under_the_protocol() -> None:
-    assert set(by_collection.READINGS) <= set(published_claims(PUBLISHED)["claim"])
+    assert set(by_collection.READINGS) <= set(published_claims()["claim"])
 
 
 @pytest.mark.slow
@@ -152,7 +151,7 @@ def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> 
         for name in ("ohsumed", "mq2008")
     ]
     claims = tmp_path / "claims.csv"
-    merged = merge([], "mine", claims, PUBLISHED).drop(columns="timed").astype({"dataset": object})
+    merged = merge([], "mine", claims).drop(columns="timed").astype({"dataset": object})
     own = (merged["claim"].isin(["C23", "C09"])) & (merged["comparison"] == OVERALL)
     merged.loc[own, ["verdict", "dataset"]] = [CONTRADICTED, "OHSUMED"]
     write_csv(claims, merged[list(COLUMNS)])

@@ -11,7 +11,7 @@ import pytest
 from directrank.papers.shared.product import products
 from directrank.study.specification import run_name
 from directrank.system.io import read_json, write_json
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import build, make_plan, make_run
 from studies import study_of
 
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
@@ -55,7 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 run(method, "msrd_training_size", easy, fold, train_queries=1200)
                 run(method, "msrd_training_size", 0.1, fold, train_queries=300)  # another size
     plan = make_plan(folder, "one_protocol", "table_msrd_harder", experiments)
-    build(plan, folder / "runs", folder / "table", PUBLISHED)
+    build(plan, folder / "runs", folder / "table")
     return folder
 
 

@@ -25,11 +25,11 @@ from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.figures import new_figure, style
-from directrank.papers.shared.product import build_times, products
+from directrank.papers.shared.product import products
 from directrank.stats.two_way import over_queries_and_starts
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv, write_json
-from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
+from papers_synthetic import TITLES, build, make_plan, make_run
 from studies import study_of
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +81,7 @@ def plan_of(folder: Path, product: str, **how: Any) -> Path:
 def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, Path]:
     """CSV of a product, and its path without ending."""
     stem = folder / read_json(plan)["product"]
-    build(plan, folder / "runs", stem, PUBLISHED)
+    build(plan, folder / "runs", stem)
     return pd.read_csv(stem.with_suffix(".csv")), stem
 
 
@@ -360,8 +360,7 @@ def test_times_are_apart_from_the_figure_that_shows_them(tmp_path: Path):
     quality, _ = built(tmp_path, plan)
     assert "seconds" not in quality
     assert "on_front" not in quality
-    file = build_times(plan, tmp_path / "runs", tmp_path / "times.csv", published_folder=PUBLISHED)
-    times = pd.read_csv(file)
+    times = pd.read_csv(tmp_path / "figure_ohsumed_time_times.csv")
     # Two epochs of 0.5 s and the method's number; the first method is the fastest.
     assert sorted(times["seconds"]) == [2 * (0.5 + number) for number in range(10)]
     assert times["seconds"].iloc[[0, -1]].tolist() == [1, 19]
@@ -417,7 +416,7 @@ def test_a_method_that_lacks_a_fold_is_refused(tmp_path: Path):
     experiments["ohsumed_linear"].pop()
     plan = make_plan(tmp_path, "one_protocol", "table_ohsumed", experiments)
     with pytest.raises(DataError, match=r"RMSE, linear.*folds"):
-        build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "table")
     assert not list(tmp_path.glob("table.*"))
 
 
@@ -488,8 +487,7 @@ def test_what_failures_leave_too_few_methods_for_says_so(tmp_path: Path):
     plan = failing(tmp_path, plan_of(tmp_path, "table_ohsumed_trees", levels=trees), "LambdaMART")
     data, _ = built(tmp_path, plan)
     assert "no two methods of trees" in data["left_out"].item()
-    times = build_times(plan, tmp_path / "runs", tmp_path / "t.csv", published_folder=PUBLISHED)
-    assert times.is_file()
+    assert (tmp_path / "table_ohsumed_trees_times.csv").is_file()
 
 
 def test_without_a_single_method_nothing_is_made(tmp_path: Path):
@@ -566,7 +564,7 @@ def published(folder: Path, name: str, levels: Any = LEVELS, **how: Any) -> Path
     made = make_experiments(folder / "runs", levels, dataset=name, tag=name, **how)
     experiments = {key.replace("ohsumed", name, 1): cells for key, cells in made.items()}
     plan = make_plan(folder, "one_protocol", f"per_query_{name}", experiments, edition="demo")
-    (path,) = build(plan, folder / "runs", folder / f"per_query_{name}", PUBLISHED)
+    (path,) = build(plan, folder / "runs", folder / f"per_query_{name}")
     return path
 
 
@@ -576,7 +574,7 @@ def across(
     """CSV of a product over all collections, and its path without ending; levels by collection."""
     files = [published(folder, name, levels.get(name, LEVELS)) for name in COLLECTIONS]
     plan = make_plan(folder, "one_protocol", product, {}, edition="demo")
-    build(plan, folder / "runs", folder / product, PUBLISHED, values_files=files)
+    build(plan, folder / "runs", folder / product, values_files=files)
     return pd.read_csv(folder / f"{product}.csv"), folder / product
 
 
@@ -601,7 +599,7 @@ def test_published_values_say_what_the_runs_say(tmp_path: Path) -> None:
 def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None:
     of_file = read(published(tmp_path, "ohsumed", groups_of=8))
     plan = plan_of(tmp_path, "table_ohsumed_pairs", groups_of=8, tag="ohsumed")
-    of_runs = protocol(gather(read_json(plan), tmp_path / "runs", PUBLISHED), "ohsumed")
+    of_runs = protocol(gather(read_json(plan), tmp_path / "runs"), "ohsumed")
     pd.testing.assert_frame_equal(of_file.pairs, of_runs.pairs, atol=1e-6)
     assert of_file.labels == of_runs.labels
     assert of_file.size == of_runs.size
@@ -620,7 +618,7 @@ def test_products_of_a_collection_can_be_drawn_from_its_published_values(tmp_pat
         of_runs, stem = built(tmp_path, plan)
         captions = [path.read_text("utf-8") for path in tmp_path.glob(f"{product}.md")]
         plan = make_plan(tmp_path, "one_protocol", product, {}, edition="demo")
-        build(plan, tmp_path / "nothing", stem, PUBLISHED, values_files=[file])
+        build(plan, tmp_path / "nothing", stem, values_files=[file])
         pd.testing.assert_frame_equal(pd.read_csv(stem.with_suffix(".csv")), of_runs, atol=1e-5)
         for caption in captions:
             assert stem.with_suffix(".md").read_text("utf-8") == caption
@@ -704,7 +702,7 @@ def test_a_single_collection_is_not_enough(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "one_protocol", "table_collections", {}, edition="demo")
     files = [published(tmp_path, "ohsumed")]
     with pytest.raises(DataError, match="fewer than two collections"):
-        build(plan, tmp_path / "runs", tmp_path / "x", PUBLISHED, values_files=files)
+        build(plan, tmp_path / "runs", tmp_path / "x", values_files=files)
 
 
 def test_every_product_names_its_data_set():

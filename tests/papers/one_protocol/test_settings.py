@@ -13,7 +13,7 @@ import pytest
 from directrank.papers.one_protocol.settings import movements
 from directrank.papers.shared.product import products
 from directrank.system.io import write_csv
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import build, make_plan, make_run
 
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
 TWO = {"training.optimizer.lr": [0.003, 0.03], "loss.tau": [0.1, None]}
@@ -59,7 +59,7 @@ def made(tmp_path: Path) -> tuple[pd.DataFrame, str]:
             settings = {"method": method, "fold": fold}
             experiments[f"ohsumed_{scorer}"].append({"run": name, "settings": settings})
     plan = make_plan(tmp_path, "one_protocol", "table_ohsumed_settings", experiments)
-    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table")
     return pd.read_csv(tmp_path / "table.csv"), (tmp_path / "table.md").read_text("utf-8")
 
 
@@ -133,7 +133,7 @@ def test_a_grid_that_grew_on_one_fold_is_compared_where_every_fold_tried_it(
         settings = {"method": "RankNet", "fold": fold}
         experiments["ohsumed_linear"].append({"run": name, "settings": settings})
     plan = make_plan(tmp_path, "one_protocol", "table_ohsumed_settings", experiments)
-    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table")
     data = pd.read_csv(tmp_path / "table.csv").set_index("learning_rate")
     assert data["fits"].to_dict() == {0.001: 4, 0.01: 4, 0.1: 2, 0.0003: 2}
     assert data["chosen"].to_dict() == {0.001: 0, 0.01: 2, 0.1: 0, 0.0003: 2}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from directrank.papers.shared.product import products
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import build, make_plan, make_run
 from studies import study_of
 
 METRICS = ("ndcg@5", "ndcg@10", "ap", "nerr@10")
@@ -40,7 +40,7 @@ def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
         run("other loss", "msrd_tower", 0.9, fold)  # not among the methods of the figure
         run("LambdaMART", "msrd_trees", 0.8, fold)
     plan = make_plan(tmp_path, "one_protocol", "figure_training_size", experiments)
-    build(plan, tmp_path / "runs", tmp_path / "figure", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "figure")
     data = pd.read_csv(tmp_path / "figure.csv")
     sizes = data["train_queries"].drop_duplicates().tolist()
     assert sizes == [300, 900, 1200]  # made-up runs on all queries have 1 200

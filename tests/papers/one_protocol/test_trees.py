@@ -25,7 +25,6 @@ from directrank.papers.one_protocol.protocol import protocol
 from directrank.papers.one_protocol.published import read
 from directrank.papers.one_protocol.questions import FURTHER, LIBRARIES, QUESTIONS, Question
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.product import build_times
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, of_mean
 from directrank.stats.two_way import difference_over_queries_and_starts
@@ -34,7 +33,7 @@ from directrank.study.specification import candidates
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_csv, write_json
 from directrank.system.schema import complete
-from papers_synthetic import PUBLISHED, TITLES, build, make_plan, make_run
+from papers_synthetic import TITLES, build, make_plan, make_run
 from studies import study_of
 from tree_data import job, lists, splits
 
@@ -151,7 +150,7 @@ def table(folder: Path, **how: Any) -> tuple[pd.DataFrame, str, Path]:
     """CSV and page of the table of trees, and its plan."""
     experiments = make_trees(folder / "runs", **how)
     plan = make_plan(folder, "one_protocol", "table_ohsumed_trees", experiments)
-    build(plan, folder / "runs", folder / "table", PUBLISHED)
+    build(plan, folder / "runs", folder / "table")
     return pd.read_csv(folder / "table.csv"), (folder / "table.md").read_text("utf-8"), plan
 
 
@@ -213,12 +212,11 @@ def test_a_difference_of_the_table_is_that_of_the_runs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_times_stand_in_the_page_and_in_a_file_of_their_own(tmp_path: Path) -> None:
-    data, page, plan = table(tmp_path)
+    data, page, _ = table(tmp_path)
     assert not [name for name in data if "second" in name]
     # Two trees of each candidate, of a second and the method's number each.
     assert lines_of(page)["LightGBM, or XGBoost?"][-2:] == ["2.00", "8.00"]
-    file = build_times(plan, tmp_path / "runs", tmp_path / "times.csv", PUBLISHED)
-    times = pd.read_csv(file).set_index("method")["seconds"]
+    times = pd.read_csv(tmp_path / "table_times.csv").set_index("method")["seconds"]
     assert times.to_dict() == {method: 2.0 * (1 + n) for n, method in enumerate(LEVELS)}
 
 
@@ -228,7 +226,7 @@ def test_a_page_with_times_of_several_kinds_of_processors_says_so(tmp_path: Path
     record = read_json(tmp_path / "runs/t1-2/run.json")
     record["environment"]["processor"] = "another processor"
     write_json(tmp_path / "runs/t1-2/run.json", record)
-    build(plan, tmp_path / "runs", tmp_path / "table", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table")
     page = (tmp_path / "table.md").read_text("utf-8")
     assert "Methods were timed on 2 kinds of processors, which differ in speed." in page
 
@@ -248,7 +246,7 @@ def test_beside_losses_stand_the_trees_that_no_choice_within_a_library_is_about(
         f"ohsumed_{scorer}": [] for scorer in ("linear", "tower", "context", "untrained")
     }
     plan = {"edition": "mine", "paper": "one_protocol", "product": "x", "experiments": experiments}
-    study = protocol(gather(plan, tmp_path / "runs", PUBLISHED), "ohsumed")
+    study = protocol(gather(plan, tmp_path / "runs"), "ohsumed")
     shown = [study.methods[number].name for number in study.trees_beside_losses]
     assert shown == ["LambdaMART", "XGBoost", "YetiRank", "my trees"]
     assert study.elsewhere == "Other boosted trees are in the table of all methods. "
@@ -285,7 +283,7 @@ def published(
 def across(folder: Path, files: Sequence[Path]) -> tuple[pd.DataFrame, str]:
     """CSV and page of the table of trees over collections."""
     plan = make_plan(folder, "one_protocol", "table_collections_trees", {}, edition="mine")
-    build(plan, folder / "runs", folder / "table", PUBLISHED, values_files=files)
+    build(plan, folder / "runs", folder / "table", values_files=files)
     return pd.read_csv(folder / "table.csv"), (folder / "table.md").read_text("utf-8")
 
 

@@ -24,7 +24,7 @@ def built(folder: Path, product: str, **plan: Any) -> pd.DataFrame:
     """The CSV of a product."""
     file = make_plan(folder, "pobrotyn2021", product, {})
     write_json(file, read_json(file) | plan)
-    build(file, folder / "runs", folder / product, PUBLISHED, folder / "prepared")
+    build(file, folder / "runs", folder / product, folder / "prepared")
     return pd.read_csv(folder / f"{product}.csv", keep_default_na=False, na_values=[""])
 
 

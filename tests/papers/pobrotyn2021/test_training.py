@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from directrank.papers.shared.product import build_times, products
+from directrank.papers.shared.product import products
 from directrank.papers.shared.verdicts import CONTRADICTED, INCONCLUSIVE, OTHER, OWN, SUPPORTED
 from directrank.study.specification import validate, with_settings
 from directrank.system.errors import ConfigError, DataError
@@ -77,7 +77,7 @@ def table3(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(folder: Path, plan: Path) -> tuple[pd.DataFrame, str]:
     """CSV and Markdown of a product."""
     stem = folder / read_json(plan)["product"]
-    build(plan, folder / "runs", stem, PUBLISHED)
+    build(plan, folder / "runs", stem)
     return pd.read_csv(stem.with_suffix(".csv")), stem.with_suffix(".md").read_text("utf-8")
 
 
@@ -160,7 +160,7 @@ def test_the_ohsumed_table_pairs_losses_by_fold_and_query(tmp_path: Path) -> Non
     for number, listed in enumerate([entries, [*entries[:3], entries[5], *entries[3:5]]]):
         folder = tmp_path / str(number)
         plan = make_plan(folder, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": listed})
-        build(plan, tmp_path / "runs", folder / "table_ohsumed", PUBLISHED)
+        build(plan, tmp_path / "runs", folder / "table_ohsumed")
         outcomes.append((folder / "table_ohsumed.csv").read_bytes())
     assert outcomes[0] == outcomes[1]  # the order in which folds are planned decides nothing
 
@@ -171,7 +171,7 @@ def test_the_ohsumed_table_refuses_losses_with_other_queries_or_folds(tmp_path: 
     experiments = {"ohsumed_losses": entries[:3]}
     plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", experiments)
     with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1\]"):
-        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed")
     # As many queries in fold 2, but others.
     make_run(
         tmp_path / "runs", entries[3]["run"], {"ndcg@5": 0.4, "ndcg@10": 0.4, "ndcg": 0.4},
@@ -180,7 +180,7 @@ def test_the_ohsumed_table_refuses_losses_with_other_queries_or_folds(tmp_path: 
     )  # fmt: skip
     plan = make_plan(tmp_path, "pobrotyn2021", "table_ohsumed", {"ohsumed_losses": entries})
     with pytest.raises(DataError, match="were not evaluated on the same queries"):
-        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "table_ohsumed")
 
 
 def test_the_ohsumed_table_takes_the_mean_of_the_folds(tmp_path: Path) -> None:
@@ -315,8 +315,7 @@ def test_times_have_a_file_of_their_own(tmp_path: Path) -> None:
     assert list(data["steps_per_epoch"]) == [19, 19]
     assert not any("second" in column for column in data)
     assert "3.00" in text
-    build_times(plan, tmp_path / "runs", tmp_path / "t.csv", published_folder=PUBLISHED)
-    times = pd.read_csv(tmp_path / "t.csv").set_index("method")
+    times = pd.read_csv(tmp_path / "table_time_times.csv").set_index("method")
     assert list(times["seconds_per_epoch"]) == [0.9, 0.3]
     assert "XGBoost" not in times.index
 
@@ -397,7 +396,7 @@ def test_figures_of_the_relaxation_say_what_they_show(tmp_path: Path, monkeypatc
     monkeypatch.setattr(sorting, "SINKHORN_LISTS", 4)
     for product in ("figure_tau", "figure_sinkhorn"):
         plan = make_plan(tmp_path, "pobrotyn2021", product, {})
-        build(plan, tmp_path / "runs", tmp_path / product, PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / product)
     tau = pd.read_csv(tmp_path / "figure_tau.csv")
     assert tau["error"].is_monotonic_increasing
     assert tau["variance"].is_monotonic_decreasing

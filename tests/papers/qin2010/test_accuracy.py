@@ -17,7 +17,7 @@ from directrank.papers.shared.judging import judge
 from directrank.papers.shared.verdicts import INCONCLUSIVE, OTHER, SUPPORTED, UNMEASURED
 from directrank.stats.tests import holm
 from directrank.stats.two_way import difference_between_folds
-from papers_synthetic import PUBLISHED, build, make_plan, make_run, measured
+from papers_synthetic import build, make_plan, make_run, measured
 
 SHIFTS = {"ndcg@1": -0.15, "ndcg@3": -0.2, "ndcg@5": -0.21, "ndcg@10": -0.22, "ndcg": 0.0}
 
@@ -56,7 +56,7 @@ def runs_of(
 def make(folder: Path, product: str, experiments: Mapping[str, Any]) -> tuple[pd.DataFrame, str]:
     """The CSV and the Markdown of a product."""
     plan = make_plan(folder, "qin2010", product, experiments, edition="real")
-    build(plan, folder / "runs", folder / product, PUBLISHED)
+    build(plan, folder / "runs", folder / product)
     text = (folder / f"{product}.md").read_text(encoding="utf-8")
     assert (folder / f"{product}.tex").read_text(encoding="utf-8").isascii()
     return pd.read_csv(folder / f"{product}.csv"), text
@@ -99,7 +99,7 @@ def test_claim_about_ratios_holds_for_one_rival_and_not_for_the_other(table3: An
             ]
         },
     }
-    outcome = claim_map_ratios(gather(plan, folder / "runs", PUBLISHED))
+    outcome = claim_map_ratios(gather(plan, folder / "runs"))
     assert outcome is not None
     svm, ada = judge(outcome.findings, 0.01, ())
     assert (svm.bounds[0], ada.bounds[0]) == (1.15, 1.2)

@@ -12,7 +12,7 @@ from directrank.data.prepared import FORMAT
 from directrank.papers.shared.verdicts import CONTRADICTED
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
-from papers_synthetic import PUBLISHED, build, make_plan, ohsumed_runs, overall, verdicts_file
+from papers_synthetic import build, make_plan, ohsumed_runs, overall, verdicts_file
 
 LEVELS = {"LambdaMART": 0.62, "ApproxNDCG": 0.668, "RankNet": 0.65, "ListNet": 0.666}
 
@@ -23,7 +23,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("table4")
     entries = ohsumed_runs(folder / "runs", LEVELS)
     plan = make_plan(folder, "qin2010", "table4", {"ohsumed_methods": entries}, edition="real")
-    build(plan, folder / "runs", folder / "table4", PUBLISHED)
+    build(plan, folder / "runs", folder / "table4")
     return folder
 
 
@@ -62,7 +62,7 @@ def test_empty_queries_count_as_zero(tmp_path: Path) -> None:
         frame.loc[frame["query_id"] % 100 < 7, labels] = np.nan
         frame.to_parquet(file)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
-    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table4")
     expected = np.mean([0.5 * (n - 7) / n for n in (22, 21, 21, 21, 21)])
     assert cells(tmp_path).loc[("ApproxNDCG", "NDCG@5", "log2"), "mean"] == pytest.approx(
         expected, rel=1e-5
@@ -93,7 +93,7 @@ def test_the_table_quotes_the_verdicts_and_says_nothing_else_of_them(tmp_path: P
     entries = ohsumed_runs(tmp_path / "runs", levels, trials=3)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     file = verdicts_file(plan)
-    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED, claims_file=file)
+    build(plan, tmp_path / "runs", tmp_path / "table4", claims_file=file)
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert overall(plan, only=["C08"]).loc["C08", "verdict"] == CONTRADICTED
     assert "**C08** (Table 4): ApproxNDCG best of five" in text
@@ -108,7 +108,7 @@ def test_standin_is_never_set_against_the_papers_level(tmp_path: Path) -> None:
         tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.5}, "ohsumed_standin"
     )
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
-    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table4")
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert " SE)" not in text
     assert text.count("says nothing about the paper") == 1
@@ -118,14 +118,14 @@ def test_missing_fold_is_an_error(tmp_path: Path) -> None:
     entries = ohsumed_runs(tmp_path / "runs", {"ApproxNDCG": 0.6, "ListNet": 0.66})[:-1]
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries})
     with pytest.raises(DataError, match=r"'ListNet' was run on the folds \[1, 2, 3, 4\]"):
-        build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "table4")
 
 
 def analytic(folder: Path, product: str, **plan: object) -> pd.DataFrame:
     """The CSV of a product that trains nothing."""
     file = make_plan(folder, "qin2010", product, {})
     write_json(file, read_json(file) | plan)
-    build(file, folder / "runs", folder / product, PUBLISHED, folder / "prepared")
+    build(file, folder / "runs", folder / product, folder / "prepared")
     return pd.read_csv(folder / f"{product}.csv")
 
 

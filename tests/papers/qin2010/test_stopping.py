@@ -12,7 +12,7 @@ import pytest
 from directrank.papers.qin2010.stopping import chosen_at, ending, starts_at
 from directrank.papers.qin2010.training import along
 from directrank.papers.shared.evidence import gather
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import build, make_plan, make_run
 
 #: As a run of two candidates with two starts each: restart 1 of candidate 0 never meets the rule.
 ROWS = [
@@ -102,7 +102,7 @@ def test_the_ending_counts_starts_and_looks_at_the_last_fifth(
         "product": "stopping",
         "experiments": {"ohsumed_methods": methods(tmp_path, history)},
     }
-    runs = gather(plan, tmp_path, PUBLISHED).runs("ohsumed_methods")
+    runs = gather(plan, tmp_path).runs("ohsumed_methods")
     end = ending([run for run in runs if run.setting("method") == "ApproxNDCG"])
     assert (end.starts, end.met, end.median) == (20, 15, 350)
     assert end.moves == pytest.approx({"the objective": 0.003, "training NDCG@n": 0.003})
@@ -117,7 +117,7 @@ def test_the_ending_counts_starts_and_looks_at_the_last_fifth(
 def test_table_4_says_how_its_methods_were_trained(history: pd.DataFrame, tmp_path: Path) -> None:
     entries = methods(tmp_path / "runs", history)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": entries}, edition="real")
-    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table4")
     text = (tmp_path / "table4.md").read_text(encoding="utf-8")
     assert "trained by gradients have at most 100 epochs in float32" in text
     assert text.count("15 of 20 random starts met δ = 0.001") == 1
@@ -127,7 +127,7 @@ def test_table_4_says_how_its_methods_were_trained(history: pd.DataFrame, tmp_pa
 def test_the_table_of_caps_ends_with_the_rule(history: pd.DataFrame, tmp_path: Path) -> None:
     entries = methods(tmp_path / "runs", history)
     plan = make_plan(tmp_path, "qin2010", "stopping", {"ohsumed_methods": entries})
-    build(plan, tmp_path / "runs", tmp_path / "stopping", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "stopping")
     data = pd.read_csv(tmp_path / "stopping.csv").set_index("cap")
     assert set(data["method"]) == {"ApproxNDCG"}
     assert data["NDCG@n"].to_dict() == {100: 0.45, 500: 0.52, 1000: 0.54}

@@ -23,10 +23,9 @@ from directrank.papers.qin2010.training import best_of
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.findings import MORE, NOT_MORE
 from directrank.papers.shared.judging import judge
-from directrank.papers.shared.product import build_times
 from directrank.papers.shared.verdicts import CONTRADICTED, SUPPORTED
 from directrank.system.errors import DataError
-from papers_synthetic import PUBLISHED, build, make_plan, make_run
+from papers_synthetic import build, make_plan, make_run
 
 ALPHAS = (50, 100, 300)
 
@@ -76,7 +75,7 @@ def evidence_of(folder: Path, product: str, experiment: str, entries: Sequence[A
         "product": product,
         "experiments": {"softrank_training": [], experiment: entries},
     }
-    return gather(plan, folder, PUBLISHED)
+    return gather(plan, folder)
 
 
 @pytest.mark.slow
@@ -90,7 +89,7 @@ def test_error_figure_plots_the_median_and_the_quartiles_of_the_starts(tmp_path:
         loss={"name": "approx_ap", "alpha": 100, "beta": 10},
     )
     plan = make_plan(tmp_path, "qin2010", "figure1a", {"ap_error_alpha": [entry]}, edition="real")
-    build(plan, tmp_path / "runs", tmp_path / "figure1a", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "figure1a")
     data = pd.read_csv(tmp_path / "figure1a.csv")
     assert data.groupby("value").size().to_dict() == {10: 5, 50: 5, 100: 5}
     assert set(data["starts"]) == {4}
@@ -110,7 +109,7 @@ def test_run_that_did_not_watch_the_error_is_named(tmp_path: Path) -> None:
     entry = write(tmp_path / "runs", "errors", history, {"loss.alpha": (10,)})
     plan = make_plan(tmp_path, "qin2010", "figure1a", {"ap_error_alpha": [entry]})
     with pytest.raises(DataError, match="no approximation error"):
-        build(plan, tmp_path / "runs", tmp_path / "figure1a", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "figure1a")
 
 
 def test_claim_of_accuracy_looks_at_the_worst_epoch_of_every_start(tmp_path: Path) -> None:
@@ -185,7 +184,7 @@ def test_table_5_and_its_claim(tmp_path: Path) -> None:
     entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS}, **RULE)
     parts = {"random_starts": [entry], "softrank_training": []}
     plan = make_plan(tmp_path, "qin2010", "table5", parts, edition="real")
-    build(plan, tmp_path / "runs", tmp_path / "table5", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table5")
     data = pd.read_csv(tmp_path / "table5.csv")
     capped = data[data["cap"] == 100].set_index(["discount", "alpha", "restarts"])
     assert capped.loc[("letor", 100, 1), "mean"] == pytest.approx(0.40 + 0.1 * (1 - 9.5 / 20))
@@ -213,7 +212,7 @@ def test_table_5_of_approx_ap(tmp_path: Path) -> None:
     rule = RULE | {"loss": {"name": "approx_ap", "alpha": 100, "beta": 10}}
     entry = write(tmp_path / "runs", "starts", history, {"loss.alpha": ALPHAS}, **rule)
     plan = make_plan(tmp_path, "qin2010", "table5_ap", {"random_starts_ap": [entry]})
-    build(plan, tmp_path / "runs", tmp_path / "table5_ap", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table5_ap")
     text = (tmp_path / "table5_ap.md").read_text(encoding="utf-8")
     assert "AP of ApproxAP on the training set" in text
     assert "ApproxAP is Algorithm 1 in float64" in text
@@ -236,8 +235,7 @@ def test_times_are_kept_apart_and_leave_the_first_epoch_out(tmp_path: Path) -> N
         tmp_path / "runs", {"ApproxNDCG": [9, 0.1, 0.2, 0.3], "SoftRank": [9, 1.0, 2.0, 2.4]}
     )
     plan = make_plan(tmp_path, "qin2010", "table6", {"iteration_time": entries}, edition="real")
-    build(plan, tmp_path / "runs", tmp_path / "table6", PUBLISHED)
-    build_times(plan, tmp_path / "runs", tmp_path / "table6_times.csv", published_folder=PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table6")
     times = pd.read_csv(tmp_path / "table6_times.csv").set_index("method")
     assert list(times["seconds"]) == [0.2, 2.0]
     assert not {"seconds", "fastest"} & set(pd.read_csv(tmp_path / "table6.csv"))
@@ -289,7 +287,7 @@ def test_initialisation_shows_validation_by_epoch_and_test_at_the_end(tmp_path: 
         )
         entries.append({"run": name, "settings": {"model.init_bound": bound, "fold": 1}})
     plan = make_plan(tmp_path, "qin2010", "initialisation", {"initialisation": entries})
-    build(plan, tmp_path / "runs", tmp_path / "initialisation", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "initialisation")
     data = pd.read_csv(tmp_path / "initialisation.csv")
     vali = data[(data["split"] == "vali") & (data["init_bound"] == 0.1)]
     assert list(vali["ndcg"]) == pytest.approx([0.615, 0.625, 0.635])
@@ -340,11 +338,11 @@ def test_claim_of_training_accuracy_is_set_against_softrank_as_printed_and_as_tr
     softrank = write(tmp_path, "softrank", softrank_history(), {"loss.sigma": (0.1, 1.0)}, **RULE)
     parts = {"random_starts": [entry], "softrank_training": [softrank]}
     plan = make_plan(tmp_path, "qin2010", "table5", parts, edition="real")
-    outcome = claim_training_accuracy(gather(json.loads(plan.read_text()), tmp_path, PUBLISHED))
+    outcome = claim_training_accuracy(gather(json.loads(plan.read_text()), tmp_path))
     assert outcome is not None
     assert outcome.findings[1].effect == pytest.approx(own - 0.52)
     assert outcome.missing == []
-    build(plan, tmp_path, tmp_path / "table5", PUBLISHED)
+    build(plan, tmp_path, tmp_path / "table5")
     data = pd.read_csv(tmp_path / "table5.csv")
     rows = data[data["method"] == "SoftRank"].set_index("discount")
     assert rows.loc["letor", ["sigma", "mean", "published"]].tolist() == [1.0, 0.52, 0.494]

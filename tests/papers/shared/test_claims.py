@@ -32,7 +32,6 @@ from directrank.papers.shared.verdicts import (
 from directrank.stats.estimates import Estimate
 from directrank.system.errors import ConfigError, DataError
 from papers_synthetic import (
-    PUBLISHED,
     alpha_sweep,
     depth_sweep,
     make_plan,
@@ -80,16 +79,16 @@ def test_a_claim_that_no_list_has_is_stated_in_its_row(monkeypatch: Any) -> None
         return {"M01": row} if paper == "bruch2019" else {}
 
     monkeypatch.setattr(claims, "claims_of", published)
-    last = claims.published_claims(PUBLISHED).iloc[-1]
+    last = claims.published_claims().iloc[-1]
     assert list(last) == ["M01", "bruch2019", "A beats B", "Table 1", ""]
     row = replace(row, statement="", where="")
     with pytest.raises(ConfigError, match=r"claims\.yaml: M01 is stated nowhere"):
-        claims.published_claims(PUBLISHED)
+        claims.published_claims()
     monkeypatch.setattr(
         claims, "claims_of", lambda paper: {"C01": claims.Claim("A", "A beats B", "B")}
     )
     with pytest.raises(ConfigError, match="C01 is stated twice"):
-        claims.published_claims(PUBLISHED)
+        claims.published_claims()
 
 
 def test_clear_differences_on_the_papers_data_hold(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_plans_of_two_papers_or_editions_are_refused() -> None:
         for paper in ("bruch2019", "qin2010")
     ]
     with pytest.raises(ConfigError, match="one edition and paper"):
-        claims.evaluate(plans, Path("runs"), 0.01, PUBLISHED)
+        claims.evaluate(plans, Path("runs"), 0.01)
 
 
 @pytest.mark.slow
@@ -214,9 +213,9 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     plan = table1(tmp_path)
     one, other = (tmp_path / folder / "claims.csv" for folder in ("a", "b"))
     for out in (one, other):
-        claims.write_claims([plan], tmp_path / "runs", out, 0.01, PUBLISHED)
+        claims.write_claims([plan], tmp_path / "runs", out, 0.01)
     assert one.read_bytes() == other.read_bytes()
-    merged = claims.merge([one], "demo", tmp_path / "claims.csv", PUBLISHED)
+    merged = claims.merge([one], "demo", tmp_path / "claims.csv")
     listed = [f"C{number:02d}" for number in range(1, 24)]
     listed += [f"D{number:02d}" for number in range(1, 26)]
     found = merged[merged["comparison"] == "overall"]
@@ -243,7 +242,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
 def test_claims_of_another_edition_are_not_merged(tmp_path: Path) -> None:
     file = verdicts_file(make_plan(tmp_path, "bruch2019", "figure1", {}))
     with pytest.raises(DataError, match="claims are not of the edition 'real'"):
-        claims.merge([file], "real", tmp_path / "claims.csv", PUBLISHED)
+        claims.merge([file], "real", tmp_path / "claims.csv")
 
 
 def test_a_file_that_other_code_wrote_is_refused(tmp_path: Path) -> None:
@@ -265,7 +264,7 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(claims, "call", lambda *names: Outcome([timed, exact]))
         plan = make_plan(tmp_path / folder, "bruch2019", "figure1", {})
         out = tmp_path / folder / "claims.csv"
-        claims.write_claims([plan], tmp_path, out, 0.01, PUBLISHED)
+        claims.write_claims([plan], tmp_path, out, 0.01)
         return out
 
     one, other = written("a", 1.0), written("b", 2.0)
@@ -289,7 +288,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     plan = table1(tmp_path)
     file = verdicts_file(plan)
     out = tmp_path / "table1"
-    build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=file)
+    build(plan, tmp_path / "runs", out, claims_file=file)
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     for sentence in quotes.quoted(file, ("C01", "C02", "C03")):
         assert sentence in text
@@ -298,7 +297,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     )
     assert "Not measured here." in text  # RankLib
     with pytest.raises(ConfigError, match="quotes the verdicts on C01, C02, C03"):
-        build(plan, tmp_path / "runs", out, PUBLISHED)
+        build(plan, tmp_path / "runs", out)
     with pytest.raises(DataError, match="no verdict on X99"):
         quotes.quoted(file, ["X99"])
 
@@ -306,7 +305,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
 def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:
     plan = table1(tmp_path, CLEAR, ("web30k_standin", "yahoo1_standin"))
     out = tmp_path / "table1"
-    build(plan, tmp_path / "runs", out, PUBLISHED, claims_file=verdicts_file(plan))
+    build(plan, tmp_path / "runs", out, claims_file=verdicts_file(plan))
     text = out.with_suffix(".md").read_text(encoding="utf-8")
     assert text.count("says nothing about the paper") == 1
     assert (

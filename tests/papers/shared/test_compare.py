@@ -13,7 +13,7 @@ from directrank.papers.shared.evidence import Evidence, gather
 from directrank.papers.shared.findings import SAME, Outcome
 from directrank.system.errors import ConfigError
 from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, make_plan, make_run, ndcg_means
+from papers_synthetic import make_plan, make_run, ndcg_means
 
 #: A row of the usual kind.
 USUAL = """
@@ -47,7 +47,7 @@ def evidence(folder: Path, **experiments: dict[Any, float]) -> Evidence:
             make_run(folder / "runs", name, ndcg_means(level), dataset="web30k")
             cells[experiment].append({"run": name, "settings": {"method": method}})
     plan = make_plan(folder, "bruch2019", "table1", cells)
-    return gather(read_json(plan), folder / "runs", PUBLISHED)
+    return gather(read_json(plan), folder / "runs")
 
 
 def outcome(folder: Path, text: str, *some: Evidence | None) -> Outcome | None:

@@ -43,7 +43,7 @@ from directrank.stats.decisions import decide
 from directrank.stats.estimates import Estimate
 from directrank.system.errors import DataError
 from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, make_plan, make_run
+from papers_synthetic import make_plan, make_run
 
 REAL = Dataset("a", "A", "real")
 ELSEWHERE = Dataset("b", "B", "real")
@@ -280,7 +280,7 @@ def test_methods_of_other_queries_are_refused_whatever_the_claim(tmp_path: Path)
         make_run(tmp_path / "runs", name, {"ndcg@5": 0.5}, first_query=first)
     entries = [{"run": name, "settings": {"method": name}} for name in ("one", "other")]
     plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": entries})
-    evidence = gather(read_json(plan), tmp_path / "runs", PUBLISHED)
+    evidence = gather(read_json(plan), tmp_path / "runs")
     methods = by_method(evidence.runs("table1_web30k"), "exclude")
     with pytest.raises(DataError, match="not evaluated on the same queries"):
         over_queries_and_trainings(methods["one"], methods["other"], "ndcg@5")
@@ -305,7 +305,7 @@ def test_a_single_training_tells_nothing_of_others_unless_nothing_is_random(
         make_run(tmp_path / "runs", name, {"ndcg@5": level}, trials=trials, spec=spec)
         entries.append({"run": name, "settings": {"method": name}})
     plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": entries})
-    evidence = gather(read_json(plan), tmp_path / "runs", PUBLISHED)
+    evidence = gather(read_json(plan), tmp_path / "runs")
     methods = by_method(evidence.runs("table1_web30k"), "exclude")
     (test,) = over_queries_and_trainings(methods["one"], methods["other"], "ndcg@5", scale=100)
     assert test.estimate.mean == pytest.approx(20, abs=2)

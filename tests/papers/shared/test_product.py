@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from directrank.papers.shared import figures
+from directrank.papers.shared import evidence, figures
 from directrank.papers.shared.evidence import Dataset, gather, origin_line
 from directrank.papers.shared.pages import caption, write_figures
 from directrank.papers.shared.product import draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
 from directrank.system.io import read_json
-from papers_synthetic import PUBLISHED, alpha_sweep, build, make_plan, make_run, table1_runs
+from papers_synthetic import alpha_sweep, build, make_plan, make_run, table1_runs
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 def test_figure_is_written_in_every_format(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    paths = build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
+    paths = build(*sweep, tmp_path / "figure2", every_format=True)
     assert [path.name for path in paths] == [
         "figure2.png",
         "figure2.pdf",
@@ -43,16 +43,16 @@ def test_figure_is_written_in_every_format(sweep: tuple[Path, Path], tmp_path: P
 
 @pytest.mark.slow
 def test_equal_results_give_equal_bytes(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    first = build(*sweep, tmp_path / "a" / "figure2", PUBLISHED, every_format=True)
+    first = build(*sweep, tmp_path / "a" / "figure2", every_format=True)
     with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "svg.hashsalt": "other"}):
-        second = build(*sweep, tmp_path / "b" / "figure2", PUBLISHED, every_format=True)
+        second = build(*sweep, tmp_path / "b" / "figure2", every_format=True)
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.suffix
 
 
 @pytest.mark.slow
 def test_files_carry_no_date_and_no_version(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    for path in build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True):
+    for path in build(*sweep, tmp_path / "figure2", every_format=True):
         content = path.read_bytes()
         for word in (b"CreationDate", b"dc:date", b"matplotlib.org", b"Software"):
             assert word not in content, (path.suffix, word)
@@ -60,7 +60,7 @@ def test_files_carry_no_date_and_no_version(sweep: tuple[Path, Path], tmp_path: 
 
 @pytest.mark.slow
 def test_caption_travels_with_the_picture(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
+    build(*sweep, tmp_path / "figure2", every_format=True)
     title, text = caption(tmp_path / "figure2.svg")
     assert title.startswith("Figure 2 of Bruch et al. (2019)")
     for part in (
@@ -78,7 +78,7 @@ def test_caption_travels_with_the_picture(sweep: tuple[Path, Path], tmp_path: Pa
 def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     for name in ("figure10", "figure2"):
-        build(*sweep, folder / "bruch2019" / name, PUBLISHED)
+        build(*sweep, folder / "bruch2019" / name)
     write_figures(sorted(folder.glob("*/*.svg")), folder / "README.md")
     text = (folder / "README.md").read_text(encoding="utf-8")
     assert text.startswith("# Figures of the edition demo\n")
@@ -89,9 +89,9 @@ def test_gallery_shows_every_figure_in_order(sweep: tuple[Path, Path], tmp_path:
 
 
 def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path: Path) -> None:
-    evidence = gather(read_json(sweep[0]), sweep[1], PUBLISHED)
+    found = gather(read_json(sweep[0]), sweep[1])
     with figures.style():
-        result = draw(evidence)
+        result = draw(found)
     assert "Stand-in for Web30K: synthetic, not the paper's data" in result.figure.get_supxlabel()
     assert set(result.data["data"]) == {"stand-in"}
 
@@ -115,7 +115,7 @@ def test_a_figure_has_its_title_in_the_picture(
 ) -> None:
     titles = []
     monkeypatch.setattr(figures, "headline", lambda figure, text: titles.append(text))
-    build(*sweep, tmp_path / "figure2", PUBLISHED, every_format=True)
+    build(*sweep, tmp_path / "figure2", every_format=True)
     assert titles == ["Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent"]
 
 
@@ -123,7 +123,7 @@ def test_table_is_written_as_csv_markdown_and_latex(tmp_path: Path) -> None:
     entries = table1_runs(tmp_path / "runs")
     experiments = {"table1_web30k": entries, "table1_yahoo1": []}
     plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
-    paths = build(plan, tmp_path / "runs", tmp_path / "out" / "table1", PUBLISHED)
+    paths = build(plan, tmp_path / "runs", tmp_path / "out" / "table1")
     assert [path.suffix for path in paths] == [".csv", ".md", ".tex"]
     assert "demo" in set(pd.read_csv(paths[0])["edition"])
 
@@ -140,28 +140,31 @@ def test_missing_run_leaves_nothing_behind(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
     out = tmp_path / "out"
     with pytest.raises(DataError, match=r"absent.*missing"):
-        build(plan, tmp_path / "runs", out / "figure2", PUBLISHED)
+        build(plan, tmp_path / "runs", out / "figure2")
     assert not out.exists()
 
 
 def test_plan_without_a_needed_experiment_is_refused(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": []})
     with pytest.raises(ConfigError, match="no experiment 'table1_yahoo1'"):
-        build(plan, tmp_path, tmp_path / "table1", PUBLISHED)
+        build(plan, tmp_path, tmp_path / "table1")
 
 
 def test_experiment_without_runs_is_refused(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": []})
     with pytest.raises(DirectrankError, match="nothing was run for figure2"):
-        build(plan, tmp_path, tmp_path / "figure2", PUBLISHED)
+        build(plan, tmp_path, tmp_path / "figure2")
 
 
-def test_missing_published_values_are_an_error_with_the_file(tmp_path: Path) -> None:
+def test_missing_published_values_are_an_error_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entries = table1_runs(tmp_path / "runs", methods={"ApproxNDCG": 0.45})
     experiments = {"table1_web30k": entries, "table1_yahoo1": []}
     plan = make_plan(tmp_path, "bruch2019", "table1", experiments)
+    monkeypatch.setattr(evidence, "PUBLISHED", tmp_path / "nowhere")
     with pytest.raises(DataError, match=r"nowhere/bruch2019_table1\.csv"):
-        build(plan, tmp_path / "runs", tmp_path / "table1", tmp_path / "nowhere")
+        build(plan, tmp_path / "runs", tmp_path / "table1")
 
 
 def test_missing_metric_is_an_error(tmp_path: Path) -> None:
@@ -169,4 +172,4 @@ def test_missing_metric_is_an_error(tmp_path: Path) -> None:
     entries = [{"run": "one", "settings": {"loss.alpha": 1}}]
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
     with pytest.raises(DataError, match="ndcg@1"):
-        build(plan, tmp_path / "runs", tmp_path / "figure2", PUBLISHED)
+        build(plan, tmp_path / "runs", tmp_path / "figure2")

@@ -14,7 +14,7 @@ from directrank.papers.shared import pages, summary
 from directrank.papers.shared.product import products, target
 from directrank.system.errors import DataError
 from directrank.system.schema import read_yaml
-from papers_synthetic import PUBLISHED, build, make_plan, ohsumed_runs
+from papers_synthetic import build, make_plan, ohsumed_runs
 from studies import study_of
 
 PAPERS = ("bruch2019", "qin2010", "yu2020", "pobrotyn2021", "burges2006")
@@ -24,7 +24,7 @@ OHSUMED = {"ApproxNDCG": 0.668, "ListNet": 0.6, "SoftRank": 0.65}
 def drawn(folder: Path, repeats: list[str], **experiments: list) -> tuple[pd.DataFrame, str]:
     """The CSV and the caption of Qin2010's summary."""
     plan = make_plan(folder, "qin2010", "summary", experiments, edition="real", repeats=repeats)
-    build(plan, folder / "runs", folder / "summary", PUBLISHED)
+    build(plan, folder / "runs", folder / "summary")
     _, caption = pages.caption(folder / "summary.svg")
     return pd.read_csv(folder / "summary.csv"), caption
 
@@ -36,7 +36,7 @@ def test_the_picture_shows_the_cells_of_the_tables(
     runs = ohsumed_runs(tmp_path / "runs", OHSUMED)
     data, caption = drawn(tmp_path, ["table1", "table4"], ohsumed_methods=runs)
     plan = make_plan(tmp_path, "qin2010", "table4", {"ohsumed_methods": runs}, edition="real")
-    build(plan, tmp_path / "runs", tmp_path / "table4", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "table4")
     table = pd.read_csv(tmp_path / "table4.csv")
     table = table[(table["discount"] == "letor") & table["published"].notna()]
     table = table[table["mean"].notna()]
@@ -79,7 +79,7 @@ def test_what_is_met_exactly_is_told_and_not_drawn(tmp_path: Path) -> None:
     plan = make_plan(
         tmp_path, "yu2020", "summary", {}, edition="real", repeats=["table1", "table3"]
     )
-    build(plan, tmp_path / "runs", tmp_path / "summary", PUBLISHED)
+    build(plan, tmp_path / "runs", tmp_path / "summary")
     assert set(pd.read_csv(tmp_path / "summary.csv")["table"]) == {"table3"}
     _, caption = pages.caption(tmp_path / "summary.svg")
     assert "Not drawn, because every value is that of the paper: Table 1, permutation" in caption

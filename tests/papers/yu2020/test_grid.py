@@ -15,7 +15,7 @@ from scipy import stats
 from directrank.edition.plan import load
 from directrank.papers.shared.evidence import gather
 from directrank.papers.shared.findings import over_queries_and_trainings
-from directrank.papers.shared.product import build_times, products
+from directrank.papers.shared.product import products
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -39,7 +39,7 @@ from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json
 from directrank.system.schema import read_yaml
 from directrank.system.seeds import numpy_stream
-from papers_synthetic import PUBLISHED, TITLES, build, make_plan, measured, overall
+from papers_synthetic import TITLES, build, make_plan, measured, overall
 
 pytestmark = pytest.mark.slow
 
@@ -199,14 +199,14 @@ def built(
     """The CSV of a product and its Markdown, or a figure's SVG."""
     needs = products("yu2020")[product].needs
     plan = make_plan(folder, "yu2020", product, {name: cells.get(name, []) for name in needs})
-    files = {path.suffix: path for path in build(plan, runs or folder, folder / product, PUBLISHED)}
+    files = {path.suffix: path for path in build(plan, runs or folder, folder / product)}
     text = files.get(".md") or files[".svg"]
     frame = pd.read_csv(files[".csv"], keep_default_na=False, na_values=[""])
     return frame, text.read_text(encoding="utf-8")
 
 
 def evidence(folder: Path, cells: Mapping[str, Any]):
-    return gather(read_json(make_plan(folder, "yu2020", "table4", cells)), folder, PUBLISHED)
+    return gather(read_json(make_plan(folder, "yu2020", "table4", cells)), folder)
 
 
 def test_an_architecture_is_chosen_by_validation_by_test_or_as_printed(tmp_path: Path) -> None:
@@ -394,9 +394,8 @@ def test_the_ablation_keeps_measured_times_out_of_its_numbers(tmp_path: Path) ->
     assert "0.50 |" in text
     built(tmp_path, "table_ablation", cells(0.9))
     assert (tmp_path / "table_ablation.csv").read_bytes() == first
-    plan = tmp_path / "yu2020-table_ablation.json"
-    times = build_times(plan, tmp_path, tmp_path / "times.csv", published_folder=PUBLISHED)
-    assert set(pd.read_csv(times)["seconds_per_epoch"]) == {0.9}
+    times = pd.read_csv(tmp_path / "table_ablation_times.csv")
+    assert set(times["seconds_per_epoch"]) == {0.9}
 
 
 def test_ohsumed_is_a_table_of_real_data_with_the_architectures_chosen(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from papers_synthetic import PUBLISHED, build, make_plan, overall
 def built(folder: Path, product: str) -> pd.DataFrame:
     """The CSV of a product."""
     plan = make_plan(folder, "yu2020", product, {})
-    build(plan, folder / "runs", folder / product, PUBLISHED)
+    build(plan, folder / "runs", folder / product)
     return pd.read_csv(folder / f"{product}.csv", keep_default_na=False, na_values=[""])
 
 

@@ -18,7 +18,6 @@ import pandas as pd
 from directrank.papers.one_protocol.methods import METRICS, SCORERS
 from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.claims import OVERALL, published_claims, read_claims
-from directrank.papers.shared.evidence import PUBLISHED
 from directrank.papers.shared.findings import (
     MORE,
     SAME,
@@ -209,7 +208,7 @@ def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -
     own = own[own["comparison"] == OVERALL].set_index("claim")
     collections = [read(file) for file in files]
     titles = [collection.dataset.title for collection in collections]
-    published = published_claims(PUBLISHED)
+    published = published_claims()
     chosen = [
         claim
         for claim in published.to_dict("records")

@@ -16,7 +16,7 @@ import pandas as pd
 
 from directrank.papers.shared.claim_rows import PAPERS, Claim, claims_of
 from directrank.papers.shared.compare import compare
-from directrank.papers.shared.evidence import PUBLISHED, Evidence, gather, read_published
+from directrank.papers.shared.evidence import Evidence, gather, read_published
 from directrank.papers.shared.findings import Outcome
 from directrank.papers.shared.judging import conclude, judge, row
 from directrank.papers.shared.product import (
@@ -83,13 +83,13 @@ MEASURED = [
 _KEY = ["claim", "comparison", "dataset"]
 
 
-def published_claims(published_folder: str | Path = PUBLISHED) -> pd.DataFrame:
+def published_claims() -> pd.DataFrame:
     """All claims, those of the published lists first: the first columns of every row.
 
     Raises:
         ConfigError: a claim of a paper's ``claims.yaml`` is stated nowhere, or twice.
     """
-    lists = [read_published(Path(published_folder), name) for name in LISTS]
+    lists = [read_published(name) for name in LISTS]
     names = {"id": "claim", "claim": "statement", "status_in_printed_numbers": "printed_numbers"}
     claims = pd.concat(lists, ignore_index=True).rename(columns=names)[list(STATED)]
     listed, further = set(claims["claim"]), []
@@ -110,7 +110,6 @@ def evaluate(
     plans: Iterable[Mapping[str, Any]],
     runs_folder: str | Path,
     margin: float,
-    published_folder: str | Path = PUBLISHED,
 ) -> pd.DataFrame:
     """Test every published claim of one paper.
 
@@ -118,7 +117,6 @@ def evaluate(
         plans: the plans of the paper's products in an edition.
         runs_folder: where each run has its folder.
         margin: differences of a metric up to it are equivalent.
-        published_folder: the folder of published values.
 
     Returns:
         The columns :data:`COLUMNS`, and ``timed``. The first row of a claim has the comparison
@@ -137,16 +135,14 @@ def evaluate(
         )
     ((edition, paper),) = found
     by_product = {plan["product"]: plan for plan in plans}
-    published = published_claims(published_folder)
+    published = published_claims()
     rows: list[dict[str, Any]] = []
     for claim in published[published["paper"] == paper].to_dict("records"):
         measured = claims_of(paper).get(claim["claim"])
         outcome = None
         if measured is not None and set(measured.needs) <= set(by_product):
             evidence: list[Evidence | None] = [
-                gather(by_product[name], runs_folder, published_folder)
-                if name in by_product
-                else None
+                gather(by_product[name], runs_folder) if name in by_product else None
                 for name in measured.products
             ]
             if measured.compares is not None:
@@ -207,7 +203,6 @@ def write_claims(
     runs_folder: str | Path,
     out: str | Path,
     margin: float,
-    published_folder: str | Path = PUBLISHED,
 ) -> list[Path]:
     """Test the claims of a paper in an edition and write the verdicts.
 
@@ -217,20 +212,18 @@ def write_claims(
         out: the file, e.g. ``paper_tables/demo/bruch2019/claims.csv``. The numbers of findings
             about measured times go to ``claims_times.csv`` beside it.
         margin: differences of a metric up to it are equivalent.
-        published_folder: the folder of published values.
 
     Returns:
         The two files.
     """
     plans = [read_json(file) for file in plan_files]
-    return _write(evaluate(plans, runs_folder, margin, published_folder), Path(out))
+    return _write(evaluate(plans, runs_folder, margin), Path(out))
 
 
 def merge(
     files: Sequence[str | Path],
     edition: str,
     out: str | Path,
-    published_folder: str | Path = PUBLISHED,
 ) -> pd.DataFrame:
     """Merge the claims of single papers into the list of an edition, and write it.
 
@@ -238,7 +231,6 @@ def merge(
         files: the files that :func:`write_claims` wrote, one per paper.
         edition: its name.
         out: the file, e.g. ``paper_tables/demo/claims.csv``.
-        published_folder: the folder of published values.
 
     Returns:
         Every published claim, in the published order; those of papers without a file count as not
@@ -247,7 +239,7 @@ def merge(
     Raises:
         DataError: a file belongs to another edition, or other code wrote it.
     """
-    published = published_claims(published_folder)
+    published = published_claims()
     frames = [read_claims(file) for file in files]
     for file, frame in zip(files, frames, strict=True):
         if set(frame["edition"]) - {edition}:

@@ -225,7 +225,6 @@ class Evidence:
         paper: the paper's short name.
         product: ``figure2``, ``table1``, …
         experiments: name → the planned runs, in the plan's order; empty if nothing was run.
-        published_folder: the folder of published values.
         prepared: name that the experiments use → the record of the prepared data set, for the data
             sets that the product describes and the edition prepares.
         repeats: those of the edition's products whose cells this one shows again.
@@ -238,7 +237,6 @@ class Evidence:
     paper: str
     product: str
     experiments: Mapping[str, Sequence[PlannedRun]]
-    published_folder: Path = PUBLISHED
     prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     repeats: Sequence[str] = ()
     values_files: Sequence[Path] = ()
@@ -295,7 +293,7 @@ class Evidence:
 
     def published(self, name: str) -> pd.DataFrame:
         """The published values in ``<name>.csv``."""
-        return read_published(self.published_folder, name)
+        return read_published(name)
 
 
 def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
@@ -303,14 +301,17 @@ def has_runs(evidence: Evidence | None, *experiments: str) -> bool:
     return evidence is not None and any(evidence.experiments.get(name) for name in experiments)
 
 
+def read_published(name: str) -> pd.DataFrame:
+    """The published values in ``<name>.csv``; callers share the frame and must not change it."""
+    return _read(PUBLISHED / f"{name}.csv")
+
+
 @cache
-def read_published(folder: Path, name: str) -> pd.DataFrame:
-    """``<folder>/<name>.csv``; callers share the frame and must not change it."""
-    path = Path(folder) / f"{name}.csv"
+def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataError(
             "the published values are missing",
-            f"run this command in the repository's root, or name the folder of {PUBLISHED}",
+            "restore this file of the repository",
             file=path,
         )
     return pd.read_csv(path)
@@ -319,7 +320,6 @@ def read_published(folder: Path, name: str) -> pd.DataFrame:
 def gather(
     plan: Mapping[str, Any],
     runs_folder: str | Path,
-    published_folder: str | Path = PUBLISHED,
     prepared_folder: str | Path = PREPARED,
     values_files: Sequence[str | Path] = (),
 ) -> Evidence:
@@ -332,7 +332,6 @@ def gather(
             ``repeats`` if it shows cells of other products, and ``margin`` if it tests differences.
             The data on which a run was trained are in its own record.
         runs_folder: where each run has its folder.
-        published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
         values_files: published values per query, for a product that is made from them.
 
@@ -350,7 +349,6 @@ def gather(
             paper=plan["paper"],
             product=plan["product"],
             experiments=experiments,
-            published_folder=Path(published_folder),
             prepared={
                 name: read_record(Path(prepared_folder) / key)
                 for name, key in plan.get("prepared", {}).items()

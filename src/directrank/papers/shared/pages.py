@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from xml.etree import ElementTree
 
-from directrank.papers.shared.evidence import PUBLISHED, read_published
+from directrank.papers.shared.evidence import read_published
 from directrank.system.errors import DataError
 from directrank.system.io import write_text
 
@@ -73,7 +73,7 @@ def in_the_paper(paper: str, figure: str) -> list[str]:
     name = re.fullmatch(r"figure(\d+)([a-h]?)(_.*)?", figure)
     if not name:
         return []
-    rows = read_published(PUBLISHED, "figures").astype(str)
+    rows = read_published("figures").astype(str)
     rows = rows[(rows["paper"] == paper) & (rows["figure"] == name[1])]
     return [_published_picture(row) for row in rows.to_dict("records") if _has_panel(row, name[2])]
 

@@ -19,7 +19,6 @@ from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import (
     OTHER_REAL,
     PREPARED,
-    PUBLISHED,
     Evidence,
     gather,
     has_runs,
@@ -167,7 +166,7 @@ class Product:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The suffixes of its files; measured times have a file of their own, see :data:`TIMES`."""
-        return SUFFIXES[self.kind]
+        return (*SUFFIXES[self.kind], TIMES) if self.timed else SUFFIXES[self.kind]
 
 
 def paper_title(paper: str) -> str:
@@ -331,7 +330,6 @@ def build(
     plan_file: str | Path,
     runs_folder: str | Path,
     out_stem: str | Path,
-    published_folder: str | Path = PUBLISHED,
     prepared_folder: str | Path = PREPARED,
     claims_file: str | Path | None = None,
     values_files: Sequence[str | Path] = (),
@@ -344,7 +342,6 @@ def build(
         plan_file: JSON; see :func:`directrank.papers.shared.evidence.gather`.
         runs_folder: where each run has its folder.
         out_stem: the files' path without suffix, e.g. ``figures/demo/bruch2019/figure2``.
-        published_folder: the folder of published values.
         prepared_folder: where each prepared data set has its folder.
         claims_file: the verdicts on the paper's claims, for a product that quotes any.
         values_files: published values per query, for a product that is made from them, or that can
@@ -352,15 +349,13 @@ def build(
 
     Returns:
         The files: ``.png``, ``.pdf``, ``.svg`` and ``.csv`` of a figure, ``.csv``, ``.md`` and
-        ``.tex`` of a table, ``.parquet`` of values.
+        ``.tex`` of a table, ``.parquet`` of values, and that of measured times of a ``timed`` one.
 
     Raises:
-        DirectrankError: the product is unknown, or results, verdicts or published values are
-            missing.
+        DirectrankError: the product is unknown, or results, verdicts, published values or measured
+            times are missing.
     """
-    evidence = gather(
-        read_json(plan_file), runs_folder, published_folder, prepared_folder, values_files
-    )
+    evidence = gather(read_json(plan_file), runs_folder, prepared_folder, values_files)
     item = product(evidence.paper, evidence.product)
     for experiment in item.needs if not values_files else ():
         evidence.runs(experiment)
@@ -391,37 +386,15 @@ def build(
                 ".tex": tables.latex(layout, label),
             }
     files[".csv"] = drawn.data
+    if item.timed:
+        if drawn.times is None:
+            raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
+        files[TIMES] = drawn.times
     paths = []
     for suffix in item.suffixes:
         paths.append(stem.with_name(stem.name + suffix))
         _write(paths[-1], files[suffix])
     return paths
-
-
-def build_times(
-    plan_file: str | Path,
-    runs_folder: str | Path,
-    out: str | Path,
-    published_folder: str | Path = PUBLISHED,
-    prepared_folder: str | Path = PREPARED,
-) -> Path:
-    """Write the measured times of a timed product to ``out``, a CSV file.
-
-    Args:
-        plan_file, runs_folder: as for :func:`build`.
-        out: the file.
-        published_folder, prepared_folder: as for :func:`build`.
-
-    Raises:
-        ConfigError: the product has no measured times.
-    """
-    evidence = gather(read_json(plan_file), runs_folder, published_folder, prepared_folder)
-    with import_module(RENDERING).style():
-        times = draw(evidence).times
-    if times is None:
-        raise ConfigError(f"{evidence.product} of '{evidence.paper}' has no measured times")
-    write_csv(out, times)
-    return Path(out)
 
 
 def _verdicts(item: Product, claims_file: str | Path | None) -> list[str]:
