@@ -28,6 +28,11 @@ def test_p_values_of_a_difference_are_those_of_scipys_welch_test() -> None:
         assert ours.p_differs(bound) == pytest.approx(2 * min(above, below))
 
 
+def test_samples_that_do_not_vary_differ_for_certain_or_not_at_all() -> None:
+    assert estimates.of_difference([0.5, 0.5], [0.5, 0.5, 0.5]).p_differs() == 1.0
+    assert estimates.of_difference([0.6, 0.6], [0.5, 0.5]).p_differs() == 0.0
+
+
 def test_p_values_of_a_mean_are_those_of_scipys_t_test() -> None:
     values = np.random.default_rng(2).normal(0.02, 0.1, 30)
     ours = estimates.of_mean(values)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 
 
 def test_students_interval_of_ten_trials_uses_the_tabulated_quantile():
@@ -38,7 +38,7 @@ def test_one_value_has_a_mean_but_no_known_spread():
 
 @pytest.mark.parametrize("values", [[], [0.1, float("nan")], [[0.1, 0.2]]])
 def test_values_that_have_no_interval_are_refused(values):
-    with pytest.raises(ValueError, match="interval needs"):
+    with pytest.raises(ValueError, match="estimate needs"):
         mean_interval(values)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from directrank.stats.clusters import clustered_mean
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.stats.two_way import (
     Crossed,
     difference_between_folds,

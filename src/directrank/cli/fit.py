@@ -196,7 +196,7 @@ def _print(error: Exception) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from directrank.stats.intervals import mean_interval
+    from directrank.stats.estimates import mean_interval
     from directrank.stats.means import mean_metric
     from directrank.study.failures import load_trained
 

@@ -2,6 +2,11 @@
 
 An estimate also answers questions that a test against zero cannot: whether a difference is smaller
 than a margin (two one-sided tests, Schuirmann 1987), and whether it agrees with a claimed number.
+
+Bruch2019 prints "95% confidence intervals" over 10 trials without the formula: we use Student's t,
+since ten values do not determine s exactly. Intervals for other starts and other queries at once
+are in :mod:`directrank.stats.two_way`, those of queries in groups in
+:mod:`directrank.stats.clusters`.
 """
 
 from __future__ import annotations
@@ -13,12 +18,38 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from directrank.stats.intervals import Interval
-
 #: Floating-point tolerance: a smaller difference is a tie.
 TIE = 1e-9
 
 Values = Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its two-sided confidence interval.
+
+    Attributes:
+        mean: arithmetic mean of the values.
+        half_width: ``mean ± half_width`` is the interval; it is NaN for a single value, whose
+            spread is unknown.
+        n: number of values.
+        level: confidence level, e.g. 0.95.
+    """
+
+    mean: float
+    half_width: float
+    n: int
+    level: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
 
 
 @dataclass(frozen=True)
@@ -40,9 +71,14 @@ class Estimate:
     def interval(self, level: float = 0.95) -> Interval:
         """The two-sided t interval.
 
+        Raises:
+            ValueError: the level is outside (0, 1).
+
         >>> of_mean([0.42, 0.44, 0.43]).interval().half_width.__round__(3)
         0.025
         """
+        if not 0 < level < 1:
+            raise ValueError(f"the level {level} is not between 0 and 1")
         wide = _quantile((1 + level) / 2, self.freedom) * self.error if self.error else self.error
         return Interval(self.mean, wide, self.n, level)
 
@@ -101,6 +137,23 @@ def of_mean(values: Values) -> Estimate:
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return Estimate(float(values.mean()), error, max(n - 1, 1), n)
+
+
+def mean_interval(values: Values, level: float = 0.95) -> Interval:
+    """Student's t interval, ``mean ± t_{(1+level)/2, n-1} · s / √n`` (used for trials).
+
+    Args:
+        values: ``[n]``, independent repetitions such as one mean per trial.
+        level: confidence level in (0, 1).
+
+    Raises:
+        ValueError: as :func:`of_mean`, or the level is outside (0, 1).
+
+    >>> interval = mean_interval([0.42, 0.44, 0.43])
+    >>> f"{interval.mean:.3f} ± {interval.half_width:.3f}"
+    '0.430 ± 0.025'
+    """
+    return of_mean(values).interval(level)
 
 
 def of_difference(a: Values, b: Values) -> Estimate:

@@ -13,7 +13,7 @@ from directrank.learners.neural.batches import Feeder
 from directrank.learners.neural.failures import naming_memory
 from directrank.learners.neural.objective import Objective
 from directrank.lists.packed import RankedLists
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.study.run import execute
 from directrank.system.errors import ConfigError, TrainingError
 from directrank.system.seeds import torch_stream

@@ -22,7 +22,7 @@ from directrank.papers.shared.verdicts import (
     TREND,
     UNMEASURED,
 )
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, write_json
 from papers_synthetic import build, make_plan, make_run, measured

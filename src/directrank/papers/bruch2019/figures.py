@@ -18,7 +18,7 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
 from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.product import FigureResult
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 

@@ -23,8 +23,7 @@ from directrank.papers.shared.evidence import PUBLISHED, Dataset
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.tables import in_front
 from directrank.stats.decisions import decide
-from directrank.stats.estimates import Estimate
-from directrank.stats.intervals import Interval
+from directrank.stats.estimates import Estimate, Interval
 from directrank.stats.two_way import Crossed
 from directrank.system.errors import ConfigError, DataError
 

@@ -22,7 +22,7 @@ from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.methods import Method
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.shared.tables import in_front
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 
 #: The share of methods that the axis is high enough for.
 SHOWN = 0.9

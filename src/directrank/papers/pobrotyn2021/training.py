@@ -28,7 +28,7 @@ from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.system.errors import DataError
 
 #: Experiment → (loss, its setting, symbol).

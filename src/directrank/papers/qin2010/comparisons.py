@@ -18,7 +18,7 @@ from directrank.papers.shared.methods import (
     mean_estimate,
 )
 from directrank.papers.shared.methods_table import Measure, MethodsTable, Row
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.stats.tests import holm_of_known
 
 OWN = "ApproxNDCG"

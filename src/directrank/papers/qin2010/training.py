@@ -24,7 +24,7 @@ from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.study.specification import value_at
 from directrank.system.errors import DataError
 

@@ -12,8 +12,7 @@ from directrank import learners
 from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
 from directrank.papers.shared.format import count
 from directrank.stats.clusters import clustered_mean
-from directrank.stats.estimates import Estimate
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import Estimate, mean_interval
 from directrank.stats.means import mean_of_fold_means
 from directrank.stats.tests import wilcoxon
 from directrank.stats.two_way import (

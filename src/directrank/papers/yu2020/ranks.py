@@ -43,7 +43,7 @@ from directrank.papers.shared.tables import Cells, Section, TableLayout, in_fron
 from directrank.papers.yu2020.accuracy import TABLE1_ROWS
 from directrank.relaxations.sigmoid import SigmoidRanking
 from directrank.relaxations.twin import TwinRanking
-from directrank.stats.intervals import mean_interval
+from directrank.stats.estimates import mean_interval
 from directrank.system.seeds import numpy_stream, torch_stream
 
 #: Steepness of the curves of Figure 1 (a) and (b); the paper's values did not survive in its text.
