@@ -328,11 +328,6 @@ def first_page() -> Iterator[str]:
     yield "on MSRD, learning rates above 0.03 and all training queries in the comparison"
 
 
-def under_one_protocol(word: str) -> set[str]:
-    rows = csv("paper_tables/real/claims_by_collection.csv")
-    return set(rows[(rows["source"] == "one protocol") & (rows["verdict"] == word)]["claim"])
-
-
 def best(name: str, expected: str) -> tuple[int, int]:
     """Than how many of how many others the method with the highest mean is better."""
     rows = trained(name)

@@ -335,7 +335,6 @@ def _plan(
         for source in [_data_source(study.config, name)]
         if source.key in study.data
     }
-    keys = {study.run_data[cell["run"]] for cells in experiments.values() for cell in cells}
     return {
         "edition": study.edition,
         "paper": paper,
@@ -343,13 +342,6 @@ def _plan(
         "margin": study.config["margin"],
         "experiments": dict(experiments),
         "prepared": prepared,
-        "datasets": {
-            study.data[key].name: {
-                "title": catalog.get(study.data[key].name).title,
-                "standin": study.data[key].source == "standin",
-            }
-            for key in sorted(keys)
-        },
         **({"repeats": repeats} if repeats else {}),
     }
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from directrank.papers.burges2006.ndcg import LEVELS, curves_of, ndcg, pairs
@@ -23,12 +21,11 @@ from directrank.papers.shared.findings import (
     MORE,
     Claimed,
     Finding,
-    Measurement,
     Outcome,
+    mean_of,
     over_queries_and_trainings,
     value,
 )
-from directrank.stats.estimates import Estimate
 
 #: The tolerance of a speed-up is a tenth of the printed one; a slope's is 0.3 around a whole
 #: number.
@@ -79,10 +76,7 @@ def _timed(
     comparison: str, claimed: Claimed, dataset: Dataset, unit: str, values: np.ndarray
 ) -> Finding:
     """A finding about ``values`` of a quantity that was measured once per process."""
-    n = len(values)
-    error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    estimate = Estimate(float(values.mean()), error, max(n - 1, 1), n)
-    test = Measurement("t test over processes", f"{n} processes", estimate, estimate.p_differs())
+    test = mean_of(values, f"{len(values)} processes", "t test over processes")
     return Finding(
         comparison=comparison,
         claimed=claimed,

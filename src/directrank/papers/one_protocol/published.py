@@ -77,12 +77,6 @@ class Published(Comparison):
         values[method, trial, query] = frame[metric].to_numpy()
         return [own[~np.isnan(own).all(axis=1)] for own in values]
 
-    def values_of(self, metric: str) -> pd.DataFrame:
-        """A metric, one row per query that is not empty, one column per method: means over
-        trainings."""
-        columns = [values.mean(axis=0) for values in self.trainings(metric)]
-        return pd.DataFrame(dict(enumerate(columns)), pd.MultiIndex.from_frame(self.queries))
-
     @cached_property
     def folds(self) -> np.ndarray:
         """See :attr:`Comparison.folds`."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pandas as pd
 
 from directrank.papers.qin2010.accuracy import MAP_RATIOS, OWN_AP, map_methods
-from directrank.papers.qin2010.comparisons import (
-    AP,
-    OWN,
-)
+from directrank.papers.qin2010.comparisons import AP, OWN
 from directrank.papers.qin2010.training import (
     SYMBOLS,
     TABLE5_METRICS,
@@ -206,21 +204,18 @@ def claim_restarts(evidence: Evidence) -> Outcome | None:
     findings = []
     for first, second, k, claimed in pairs:
         a, b = (best_of(histories[alpha], k, TABLE5_METRICS["letor"]) for alpha in (first, second))
-        measurement = welch_over_trials(a, b)
+        test = replace(
+            welch_over_trials(a, b),
+            test="Welch's t test over groups of random starts, none for single groups",
+            sample=f"{len(a)} against {len(b)} groups of {k} random starts",
+        )
         findings.append(
             Finding(
                 comparison=f"α = {first:g} − α = {second:g} with K = {k}, training NDCG@5",
                 claimed=claimed,
                 dataset=runs[0].dataset,
                 unit="NDCG",
-                measurements=[
-                    Measurement(
-                        "Welch's t test over groups of random starts, none for single groups",
-                        f"{len(a)} against {len(b)} groups of {k} random starts",
-                        measurement.estimate,
-                        measurement.p_value,
-                    )
-                ],
+                measurements=[test],
             )
         )
     missing = [] if most >= 100 else [f"more than {most} random starts"]
