@@ -20,7 +20,7 @@ from directrank.system.processes import end_with_parents
 from directrank.system.usage import own_usage, write_usage
 
 #: Modules of this package with an ``add_parsers(subparsers)`` each, in the order of --help.
-COMMANDS = ("data", "fit", "train", "compare", "export", "products", "draw", "report", "cost")
+COMMANDS = ("data", "fit", "train", "compare", "export", "products", "draw", "cost")
 
 #: The dynamic loader's message when memory is short.
 _NO_ROOM = "failed to map segment"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from directrank.cli.forked import imported, run_all
+from directrank.cli.products import add_edition
 from directrank.system.processes import Command
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
             "--figures figures/demo --tables paper_tables/demo --logs logs/demo --margin 0.01"
         ),
     )
-    draw.add_argument(
-        "plans", metavar="PLAN", type=Path, nargs="+", help="the plans of the products (JSON)"
-    )
-    draw.add_argument(
-        "--results", type=Path, required=True, help="the edition's results, such as results/demo"
+    add_edition(
+        draw,
+        "the plans of the products (JSON)",
+        "the folder of the edition's figures",
+        "that of its tables",
     )
     draw.add_argument(
         "--prepared",
@@ -52,10 +53,6 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         default=Path("data/prepared"),
         help="the folder of prepared data sets (default: %(default)s)",
     )
-    draw.add_argument(
-        "--figures", type=Path, required=True, help="the folder of the edition's figures"
-    )
-    draw.add_argument("--tables", type=Path, required=True, help="that of its tables")
     draw.add_argument(
         "--logs", type=Path, required=True, help="that of its logs, one for each product"
     )

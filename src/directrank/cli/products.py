@@ -1,8 +1,10 @@
-"""``directrank product``, ``gallery``, ``page`` and ``claims``: figures, tables and verdicts."""
+"""``directrank product``, ``gallery``, ``page``, ``claims`` and ``report``: what readers open."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 
@@ -55,7 +57,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     )
     gallery.add_argument("figures", metavar="SVG", type=Path, nargs="+", help="the figures")
     gallery.add_argument("--out", type=Path, required=True, help="the page to write")
-    gallery.set_defaults(run=_gallery)
+    gallery.set_defaults(run=_call("papers.shared.pages:write_figures", "figures", "out"))
 
     page = subparsers.add_parser(
         "page",
@@ -71,6 +73,27 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     )
     _add_claims(claims.add_subparsers(metavar="COMMAND", required=True))
 
+    report = subparsers.add_parser(
+        "report",
+        help="write the report of an edition",
+        description=(
+            "Write one self-contained HTML file with the verdicts, every figure and table beside "
+            "the published values, and every run with its curve."
+        ),
+        epilog=(
+            "example: directrank report results/demo/plan/*/*.json --results results/demo "
+            "--figures figures/demo --tables paper_tables/demo --out report/demo/report.html"
+        ),
+    )
+    add_edition(
+        report,
+        "the plans of the products (JSON)",
+        "the folder of the edition's figures",
+        "the folder of the edition's tables, with claims.csv",
+    )
+    report.add_argument("--out", type=Path, required=True, help="the HTML file to write")
+    report.set_defaults(run=_report)
+
 
 def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     tables = subparsers.add_parser(
@@ -81,7 +104,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         "--out paper_tables/real/README.md",
     )
     tables.add_argument("tables", metavar="MD", type=Path, nargs="+", help="the tables")
-    tables.set_defaults(run=_tables_page)
+    tables.set_defaults(run=_call("papers.shared.pages:write_tables", "tables", "out"))
 
     numbers = subparsers.add_parser(
         "numbers",
@@ -91,7 +114,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         "--out paper_tables/real/one_protocol/README.md",
     )
     numbers.add_argument("tables", metavar="MD", type=Path, nargs="+", help="the tables")
-    numbers.set_defaults(run=_numbers_page)
+    numbers.set_defaults(run=_call("papers.one_protocol.numbers_page:write", "tables", "out"))
 
     losses = subparsers.add_parser(
         "losses",
@@ -129,7 +152,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         type=Path,
         help="what one protocol compares, beside the tables of its collections",
     )
-    leaderboard.set_defaults(run=_leaderboard)
+    leaderboard.set_defaults(run=_call("report.leaderboard:write", "compared", "out"))
 
     queries = subparsers.add_parser(
         "queries",
@@ -164,7 +187,7 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     captions.add_argument(
         "products", metavar="FILE", type=Path, nargs="+", help="SVG files and Markdown tables"
     )
-    captions.set_defaults(run=_captions)
+    captions.set_defaults(run=_call("papers.shared.pages:write_captions", "products", "out"))
 
     manifest = subparsers.add_parser(
         "manifest",
@@ -175,17 +198,17 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         "--results results/real --figures figures/real --tables paper_tables/real "
         "--out paper_tables/real/manifest.json",
     )
-    manifest.add_argument("plans", metavar="PLAN", type=Path, nargs="+", help="the products' plans")
-    _add_results(manifest)
-    manifest.add_argument("--figures", type=Path, required=True, help="such as figures/demo")
-    manifest.add_argument("--tables", type=Path, required=True, help="such as paper_tables/demo")
+    add_edition(
+        manifest, "the products' plans", "such as figures/demo", "such as paper_tables/demo"
+    )
     manifest.add_argument(
         "--known",
         metavar="JSON",
         type=Path,
         help="an earlier manifest, for products that were drawn again without their runs",
     )
-    manifest.set_defaults(run=_manifest)
+    parts = ("plans", "results", "figures", "tables", "out", "known")
+    manifest.set_defaults(run=_call("edition.manifest:write", *parts))
 
     for command in (tables, numbers, losses, leaderboard, queries, manifest):
         command.add_argument("--out", type=Path, required=True, help="the page to write")
@@ -198,13 +221,7 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
         help="test the claims of one paper",
         description="Test every published claim of a paper; report tests, effects and verdicts.",
     )
-    measure.add_argument(
-        "plans",
-        metavar="PLAN",
-        type=Path,
-        nargs="+",
-        help="the plans of the paper's products (JSON)",
-    )
+    _add_plans(measure, "the plans of the paper's products (JSON)")
     _add_results(measure)
     measure.add_argument(
         "--out", type=Path, required=True, help="the file to write, …/<paper>/claims.csv"
@@ -293,34 +310,15 @@ def _add_claims(subparsers: argparse._SubParsersAction) -> None:
     page.set_defaults(run=_count)
 
 
-def _gallery(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.pages import write_figures
+def _call(function: str, *names: str) -> Callable[[argparse.Namespace], None]:
+    """A handler that calls ``module:function`` of this package with the options ``names``."""
 
-    write_figures(options.figures, options.out)
+    def run(options: argparse.Namespace) -> None:
+        module, name = function.split(":")
+        write = getattr(import_module(f"directrank.{module}"), name)
+        write(*(getattr(options, each) for each in names))
 
-
-def _tables_page(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.pages import write_tables
-
-    write_tables(options.tables, options.out)
-
-
-def _numbers_page(options: argparse.Namespace) -> None:
-    from directrank.papers.one_protocol.numbers_page import write
-
-    write(options.tables, options.out)
-
-
-def _captions(options: argparse.Namespace) -> None:
-    from directrank.papers.shared.pages import write_captions
-
-    write_captions(options.products, options.out)
-
-
-def _leaderboard(options: argparse.Namespace) -> None:
-    from directrank.report.leaderboard import write
-
-    write(options.compared, options.out)
+    return run
 
 
 def _queries(options: argparse.Namespace) -> None:
@@ -339,19 +337,6 @@ def _queries(options: argparse.Namespace) -> None:
     write(folders, options.data, raw_folder(options.raw), options.out)
 
 
-def _manifest(options: argparse.Namespace) -> None:
-    from directrank.edition.manifest import write
-
-    write(
-        options.plans,
-        options.results,
-        options.figures,
-        options.tables,
-        options.out,
-        options.known,
-    )
-
-
 def _losses_page(options: argparse.Namespace) -> None:
     import pandas as pd
 
@@ -361,6 +346,23 @@ def _losses_page(options: argparse.Namespace) -> None:
     sizes = options.training_sizes and pd.read_csv(options.training_sizes)
     for path in write(read(options.compared), options.out, sizes):
         print(path)
+
+
+def add_edition(command: argparse.ArgumentParser, plans: str, figures: str, tables: str) -> None:
+    """Add the options that name an edition's plans, results, figures and tables.
+
+    Args:
+        command: the parser of a command.
+        plans, figures, tables: what each is, for ``--help``.
+    """
+    _add_plans(command, plans)
+    _add_results(command)
+    command.add_argument("--figures", type=Path, required=True, help=figures)
+    command.add_argument("--tables", type=Path, required=True, help=tables)
+
+
+def _add_plans(command: argparse.ArgumentParser, what: str) -> None:
+    command.add_argument("plans", metavar="PLAN", type=Path, nargs="+", help=what)
 
 
 def _add_results(command: argparse.ArgumentParser) -> None:
@@ -423,3 +425,11 @@ def _count(options: argparse.Namespace) -> None:
     from directrank.papers.shared.claims_page import replace_block
 
     replace_block(options.page, read_claims(options.file))
+
+
+def _report(options: argparse.Namespace) -> None:
+    from directrank.report.build import write
+
+    claims = options.tables / "claims.csv"
+    write(options.plans, options.results, claims, options.figures, options.tables, options.out)
+    print(options.out)

@@ -199,9 +199,9 @@ def built(
     """The CSV of a product and its Markdown, or a figure's SVG."""
     needs = products("yu2020")[product].needs
     plan = make_plan(folder, "yu2020", product, {name: cells.get(name, []) for name in needs})
-    files = {path.suffix: path for path in build(plan, runs or folder, folder / product)}
-    text = files.get(".md") or files[".svg"]
-    frame = pd.read_csv(files[".csv"], keep_default_na=False, na_values=[""])
+    paths = build(plan, runs or folder, folder / product)
+    (text,) = (path for path in paths if path.suffix in (".md", ".svg"))
+    frame = pd.read_csv(folder / f"{product}.csv", keep_default_na=False, na_values=[""])
     return frame, text.read_text(encoding="utf-8")
 
 
