@@ -22,7 +22,7 @@ from directrank.edition.plan import Study, load
 from directrank.papers.shared import product as papers
 from directrank.papers.shared.claim_rows import Claim, claims_of
 from directrank.papers.shared.claims import published_claims
-from directrank.system.marked import write_part
+from directrank.papers.shared.pages import write_part
 from directrank.system.schema import read_yaml
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ from pathlib import Path
 import artefact
 import pandas as pd
 
-from directrank.system.marked import write_part
+from directrank.papers.shared.pages import write_part
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/scale.md"

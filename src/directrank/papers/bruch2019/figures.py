@@ -6,6 +6,7 @@ NDCG is in per cent; intervals are Student's t at 95 % over the trials.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,14 @@ from matplotlib.axes import Axes
 from scipy.special import expit
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
+from directrank.papers.shared.evidence import (
+    Dataset,
+    Evidence,
+    PlannedRun,
+    data_sentence,
+    origin_line,
+)
+from directrank.papers.shared.findings import MORE, Finding, Outcome, computed
 from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.product import FigureResult
 from directrank.stats.estimates import mean_interval
@@ -196,3 +204,25 @@ def _sweep_caption(
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
+
+
+def claim_sigmoid(evidence: Evidence) -> Outcome:
+    """A larger α brings the sigmoid closer to the indicator (D01; from Figure 1's data)."""
+    curves = sigmoid_curves()
+    distances = {
+        alpha: float(np.abs(values - (delta > 0)).mean())
+        for alpha, (delta, values) in curves.items()
+    }
+    findings = [
+        Finding(
+            comparison=f"mean distance from the indicator at α = {low} − at α = {high}",
+            claimed=MORE,
+            dataset=Dataset("bruch2019_figure1", "score differences of Figure 1", "generated"),
+            unit="",
+            measurements=[
+                computed(distances[low] - distances[high], f"{len(curves[low][0])} values of Δ")
+            ],
+        )
+        for low, high in itertools.pairwise(curves)
+    ]
+    return Outcome(findings)

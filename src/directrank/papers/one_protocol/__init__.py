@@ -70,7 +70,7 @@ PRODUCTS: dict[str, Product] = (
             "values",
             "One protocol, {collection}: every method's value of every test query",
             _NEEDS,
-            "per_query:per_query",
+            "protocol:per_query",
             {"dataset": "{collection}"},
         )
     }

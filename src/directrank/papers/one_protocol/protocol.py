@@ -9,7 +9,15 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import ALONE, CONTROLS, PRIMARY, SCORERS, Comparison
+from directrank.data import catalog
+from directrank.papers.one_protocol.methods import (
+    ALONE,
+    CONTROLS,
+    METRICS,
+    PRIMARY,
+    SCORERS,
+    Comparison,
+)
 from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset, Evidence
 from directrank.papers.shared.format import count, spread
@@ -21,6 +29,7 @@ from directrank.papers.shared.methods import (
     paired_trainings,
     require_equal_folds,
 )
+from directrank.papers.shared.product import ValuesResult
 from directrank.study.specification import trials_that_tune
 from directrank.system.errors import DataError
 
@@ -165,3 +174,33 @@ def methods_of(evidence: Evidence, dataset: str, scorer: str) -> list[Method]:
 
 def _label(name: str, scorer: str) -> str:
     return name + ("" if scorer in ALONE else f", {SCORERS[scorer]}")
+
+
+def per_query(evidence: Evidence, dataset: str) -> ValuesResult:
+    """The value of every method for every test query, in each trial."""
+    study = protocol(evidence, dataset)
+    frames = [
+        run.rows("test").assign(
+            method=method.name,
+            scorer=SCORERS[method.variant],
+            fold=run.fold or 0,
+        )
+        for method in study.methods
+        for run in method.runs
+    ]
+    values = pd.concat(frames, ignore_index=True)
+    columns = ["method", "scorer", "fold", "trial", "query_id"]
+    columns += ["group"] if study.groups is not None else []
+    about = {
+        "edition": evidence.edition,
+        "collection": study.dataset.name,
+        "title": study.dataset.title,
+        "origin": study.dataset.origin,
+        "licence": catalog.get(study.dataset.name).licence,
+        "methods": study.names.to_numpy().tolist(),
+        "protocol": study.scale(),
+        "trained_on": study.trained_on,
+        "failed": {scorer: dict(study.failed(scorer)) for scorer in SCORERS},
+        "margin": study.margin,
+    }
+    return ValuesResult(values[[*columns, *METRICS.values()]], about)

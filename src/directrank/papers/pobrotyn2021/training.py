@@ -1,4 +1,4 @@
-"""What Pobrotyn2021 does not show of training: smoothness, the transpose, scaling, networks.
+"""What Pobrotyn2021 does not show of training, such as smoothness and networks, and a claim on it.
 
 NDCG is in per cent; intervals over the trials are Student's t at 95 %, and those of differences
 between runs Welch's.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,23 @@ from directrank.papers.pobrotyn2021.accuracy import (
     CUTOFFS,
     OWN,
     methods_of,
+    metric,
     ndcg,
     printed_name,
 )
+from directrank.papers.shared import findings
 from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.findings import welch_over_trials
+from directrank.papers.shared.findings import (
+    NOT_MORE,
+    Finding,
+    Outcome,
+    over_queries_and_trainings,
+    welch_over_trials,
+)
 from directrank.papers.shared.format import headings, minus, number, share, signed, spread
 from directrank.papers.shared.leads import lead
-from directrank.papers.shared.methods import Method, over_trials
+from directrank.papers.shared.methods import Method, by_method, over_trials
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Cells, Section, TableLayout, sections_of
 from directrank.stats.estimates import mean_interval
@@ -398,10 +407,10 @@ def table_network(evidence: Evidence) -> TableResult:
 def _network_lead(data: pd.DataFrame) -> str:
     """What the ranker gains in the mean over the losses, and for how many significantly."""
     parts = []
-    for metric, part in data.groupby("metric", sort=False):
+    for name, part in data.groupby("metric", sort=False):
         sure = int((part["gain"].abs() > part["gain_half_width"]).sum())
         parts.append(
-            f"the ranker changes {metric} by {signed(part['gain'].mean(), 2)} points on average "
+            f"the ranker changes {name} by {signed(part['gain'].mean(), 2)} points on average "
             f"over the losses; {share(sure, len(part))} intervals exclude zero"
         )
     return lead(*parts)
@@ -427,3 +436,25 @@ def _variance(
     if 0 < own.sum() < len(methods):
         leads = [signed(row[own].mean() - row[~own].mean(), 2) for row in level]
     return [metric, *(f"{part / sum(parts):.0%}" for part in parts), f"{chance:.2f}", *leads]
+
+
+def claim_smoothness(evidence: Evidence) -> Outcome | None:
+    """No α of ApproxNDCG and no τ of NeuralNDCG other than 1 does better on the test set (D14)."""
+    of_all, missing = [], []
+    for experiment, (loss, setting, symbol) in SMOOTHNESS.items():
+        tried = by_method(
+            evidence.runs(experiment), "one", setting=setting, name=f"{symbol} = {{:g}}"
+        )
+        paper = tried.pop(f"{symbol} = {PAPER_VALUE:g}", None)
+        if paper is None or not tried:
+            missing.append(f"{loss} at several {symbol}")
+            continue
+        for other in tried.values():
+            of_all += [_smoothness(loss, other, paper, cutoff) for cutoff in CUTOFFS]
+    return Outcome(of_all, missing)
+
+
+def _smoothness(loss: str, other: Method, paper: Method, cutoff: int) -> Finding:
+    tests = over_queries_and_trainings(other, paper, metric(cutoff), scale=100)
+    found = findings.difference(other, paper, f"NDCG@{cutoff}", NOT_MORE, "NDCG (%)", tests)
+    return replace(found, comparison=f"{loss}, {found.comparison}")

@@ -78,7 +78,7 @@ PRODUCTS: dict[str, Product] = {
         "table",
         "The methods of Qin et al. (2010) on MSRD",
         ("msrd_methods",),
-        "on_msrd:table_msrd",
+        "accuracy:table_msrd",
     ),
     "stopping": Product(
         "table",

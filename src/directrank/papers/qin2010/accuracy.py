@@ -1,4 +1,4 @@
-"""Qin2010's Tables 2 to 4, the baselines beside LETOR's values, all pairs, and later methods."""
+"""Qin2010's Tables 2 to 4, the baselines beside LETOR's values, later methods, and MSRD."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from directrank.papers.qin2010.comparisons import (
     TABLE4_METRICS,
     against_own,
     estimates,
+    folds_mean,
     letor_value,
     methods_of,
     scale_caption,
@@ -33,9 +34,9 @@ from directrank.papers.qin2010.stopping import ending_sentence, how_trained
 from directrank.papers.shared import datasets
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, LOST, difference, of_other_data
 from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
-from directrank.papers.shared.format import listed, p_value
+from directrank.papers.shared.format import listed, p_value, spread
 from directrank.papers.shared.leads import lead, near_print, significant_share
-from directrank.papers.shared.methods import Method, by_method, compared
+from directrank.papers.shared.methods import Method, by_method, compared, interval_of_means
 from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
@@ -463,3 +464,36 @@ PANELS = (
 )
 
 summary = partial(in_one_picture, panels=PANELS)
+
+
+ON_MSRD = MethodsTable(
+    first="Method",
+    metrics={heading: printed for heading, (_, printed) in TABLE4_METRICS.items()} | {"MAP": AP},
+    csv=(
+        *("edition", "dataset", "data", "method", "metric", "mean", "half_width", "trials"),
+        *("folds", "queries", "difference", "difference_half_width", "p_value", "p_holm", "star"),
+    ),
+    measure=against_own("difference", "difference_half_width", own_first=False),
+    by_metric=True,
+    contenders=lambda data: data["mean"].notna(),
+)
+
+
+def table_msrd(evidence: Evidence) -> TableResult:
+    """The methods of Table 4 on the folds of MSRD."""
+    methods = methods_of(evidence, "msrd_methods", order=table4_order(evidence))
+    data = ON_MSRD.rows(evidence, methods)
+    first = next(iter(methods.values()))
+    every = [run for method in methods.values() for run in method.runs]
+    caption = (
+        "The methods of Table 4 on data that the paper does not use: NDCG with the paper's "
+        f"discount, and MAP, on the test sets; {folds_mean(first)} over "
+        f"{spread([method.n_trials for method in methods.values()], 'trial')}, "
+        f"± {interval_of_means([*methods.values()])}. The highest value of a column is bold; * "
+        f"marks methods that differ from {OWN} ({significant(methods)}). "
+        f"{how_trained(methods)}{evidence.sources(every, 'test sets')}"
+    )
+    at_ten = data.loc[data["metric"] == "NDCG@10", "p_holm"]
+    what = f"differences from {OWN} in NDCG@10 are significant"
+    start = lead(ON_MSRD.extremes(data, "NDCG@10"), significant_share(at_ten, SIGNIFICANT, what))
+    return ON_MSRD.result(data, start, caption, [ON_MSRD.section(data)])

@@ -11,6 +11,7 @@ import pandas as pd
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value
+from directrank.papers.shared.pages import write_part
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import (
     GROUPS,
@@ -23,7 +24,6 @@ from directrank.papers.shared.verdicts import (
 )
 from directrank.stats.estimates import TIE
 from directrank.system.io import write_text
-from directrank.system.marked import write_part
 
 #: Marks around the part of a page that is written from a file of claims.
 BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"

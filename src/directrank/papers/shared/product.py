@@ -23,8 +23,7 @@ from directrank.papers.shared.evidence import (
     gather,
     has_runs,
 )
-from directrank.papers.shared.quotes import quoted
-from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
+from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN, quoted
 from directrank.study import published
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_bytes, write_csv, write_text
