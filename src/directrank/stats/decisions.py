@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from directrank.stats.estimates import Estimate
+from directrank.stats.estimates import of_row
 from directrank.stats.tests import holm
 
 #: The significance level of corrected p values.
-LEVEL = 0.05
+SIGNIFICANT = 0.05
 
 BETTER, WORSE, EQUIVALENT, INCONCLUSIVE = "better", "worse", "equivalent", "inconclusive"
 
@@ -28,7 +28,7 @@ TURNED = {BETTER: WORSE, WORSE: BETTER}
 MORE_THAN, WITHIN, UNKNOWN = "more than the margin", "within the margin", ""
 
 
-def decide(pairs: pd.DataFrame, margin: float, level: float = LEVEL) -> pd.DataFrame:
+def decide(pairs: pd.DataFrame, margin: float, level: float = SIGNIFICANT) -> pd.DataFrame:
     """Decide each of a family of pairs.
 
     Args:
@@ -54,10 +54,7 @@ def decide(pairs: pd.DataFrame, margin: float, level: float = LEVEL) -> pd.DataF
     """
     if not margin > 0:
         raise ValueError(f"the margin {margin} is not above zero")
-    estimates = [
-        Estimate(row.difference, row.error, row.freedom)
-        for row in pairs[["difference", "error", "freedom"]].itertuples()
-    ]
+    estimates = [of_row(row) for row in pairs[["difference", "error", "freedom"]].itertuples()]
     differs = _holm([one.p_differs() for one in estimates])
     within = _holm([one.p_within(-margin, margin) for one in estimates])
     beyond = _holm(
@@ -90,7 +87,7 @@ def in_words(verdict: str, size: str, margin: float) -> str:
     return verdict
 
 
-def may_be_best(pairs: pd.DataFrame, methods: int, level: float = LEVEL) -> np.ndarray:
+def may_be_best(pairs: pd.DataFrame, methods: int, level: float = SIGNIFICANT) -> np.ndarray:
     """The methods that may be the best: the best is among them with probability ``1 - level``.
 
     A method is left out if another one is ahead of it by a one-sided test, corrected over the
@@ -112,7 +109,7 @@ def may_be_best(pairs: pd.DataFrame, methods: int, level: float = LEVEL) -> np.n
     best = np.ones(methods, bool)
     threshold = level / max(1, methods - 1)
     for row in pairs.itertuples():
-        one = Estimate(row.difference, row.error, row.freedom)
+        one = of_row(row)
         if one.p_above(0.0) < threshold:
             best[row.b] = False
         elif one.p_below(0.0) < threshold:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -172,6 +173,11 @@ def of_difference(a: Values, b: Values) -> Estimate:
         parts = variances**2 / np.array([of_a.freedom, of_b.freedom])
         freedom = float(variances.sum() ** 2 / parts.sum())
     return Estimate(of_a.mean - of_b.mean, error, freedom, min(of_a.n, of_b.n))
+
+
+def of_row(row: Any) -> Estimate:
+    """The difference in a row of :meth:`directrank.stats.two_way.Crossed.pairs`, a named tuple."""
+    return Estimate(row.difference, row.error, row.freedom)
 
 
 def of_ratio(a: Values, b: Values) -> Estimate:

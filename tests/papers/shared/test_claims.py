@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from directrank.papers.shared import claims, claims_page, quotes
+from directrank.papers.shared import claims, claims_page, verdicts
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.findings import MORE, Finding, Measurement, Outcome
 from directrank.papers.shared.product import build
@@ -280,8 +280,8 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch:
 def test_an_effect_that_is_a_rounding_error_is_quoted_as_zero() -> None:
     row = {"unit": "NDCG", "effect": -1e-17, "low": -0.03, "high": 0.03, "claimed": "above 0"}
     row |= {"p_holm": float("nan"), "detectable": float("nan")}
-    assert quotes._number(row).startswith("0 NDCG (95 % interval −0.03 to 0.03)")
-    assert quotes._number(row | {"effect": -1e-5}).startswith("−1e−05 NDCG")
+    assert verdicts._number(row).startswith("0 NDCG (95 % interval −0.03 to 0.03)")
+    assert verdicts._number(row | {"effect": -1e-5}).startswith("−1e−05 NDCG")
 
 
 def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     out = tmp_path / "table1"
     build(plan, tmp_path / "runs", out, claims_file=file)
     text = out.with_suffix(".md").read_text(encoding="utf-8")
-    for sentence in quotes.quoted(file, ("C01", "C02", "C03")):
+    for sentence in verdicts.quoted(file, ("C01", "C02", "C03")):
         assert sentence in text
     assert (
         "**Supported** on Web30K, Yahoo set 1 (the paper's own data). The verdict follows" in text
@@ -299,7 +299,7 @@ def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="quotes the verdicts on C01, C02, C03"):
         build(plan, tmp_path / "runs", out)
     with pytest.raises(DataError, match="no verdict on X99"):
-        quotes.quoted(file, ["X99"])
+        verdicts.quoted(file, ["X99"])
 
 
 def test_a_stand_in_is_described_in_one_sentence(tmp_path: Path) -> None:

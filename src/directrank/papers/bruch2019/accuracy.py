@@ -26,6 +26,7 @@ from directrank.papers.shared.methods_table import (
 )
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture, rows_where
+from directrank.stats.decisions import SIGNIFICANT
 
 #: Experiment of Table 1 → what the paper calls the data set.
 TABLE1_PARTS = {"table1_web30k": "Web30K", "table1_yahoo1": "Yahoo! Set 1"}
@@ -115,8 +116,6 @@ def _table1_notes(data: pd.DataFrame) -> list[str]:
 
 #: What choices of batch norm, optimiser or sampling are compared with; their names begin with it.
 BASES = ("ApproxNDCG", "λMART_GBM")
-
-SIGNIFICANT = 0.05
 
 
 def _against_base(methods: Mapping[str, Method], metric: str) -> dict[str, Row]:

@@ -24,6 +24,7 @@ from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method, compared, mean_estimate
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Section, TableLayout
+from directrank.stats.decisions import SIGNIFICANT
 from directrank.stats.estimates import Estimate
 from directrank.stats.tests import holm_of_known
 from directrank.study.specification import value_at
@@ -36,9 +37,6 @@ NETS = {"two_layer": "2-Layer", "linear": "Linear"}
 
 #: What of a pair of methods is drawn and tested.
 DIFFERENCE = "LambdaRank − RankNet"
-
-#: p, corrected, below which LambdaRank and RankNet differ.
-SIGNIFICANT = 0.05
 
 #: Tuned settings that a caption tells.
 RATE = "training.optimizer.lr"

@@ -22,7 +22,6 @@ from directrank.papers.one_protocol.methods import (
     NEURAL,
     PRIMARY,
     SCORERS,
-    SIGNIFICANT,
     Comparison,
 )
 from directrank.papers.one_protocol.published import read
@@ -34,7 +33,7 @@ from directrank.papers.shared.format import counted, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Section, TableLayout
-from directrank.stats.decisions import TURNED, WORDS
+from directrank.stats.decisions import SIGNIFICANT, TURNED, WORDS
 from directrank.system.errors import DataError
 
 _VARIANTS = {title: variant for variant, title in SCORERS.items()}

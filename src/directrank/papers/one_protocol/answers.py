@@ -16,16 +16,15 @@ import pandas as pd
 from directrank.papers.one_protocol.methods import (
     METRICS,
     PRIMARY,
-    SIGNIFICANT,
     Comparison,
 )
 from directrank.papers.one_protocol.questions import QUESTIONS, Question
 from directrank.papers.shared import cells
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import NothingToCompareError
-from directrank.stats.decisions import TURNED, decide
+from directrank.stats.decisions import SIGNIFICANT, TURNED, decide
 from directrank.stats.decisions import in_words as in_print
-from directrank.stats.estimates import Estimate
+from directrank.stats.estimates import Estimate, of_row
 
 #: Heading of the primary metric.
 HEADING = next(heading for heading, metric in METRICS.items() if metric == PRIMARY)
@@ -110,7 +109,7 @@ def judged(pairs: pd.DataFrame, margin: float) -> dict[Question, Answer]:
     return {
         row.question: Answer(
             row.question,
-            Estimate(row.difference, row.error, row.freedom),
+            of_row(row),
             row.p_differs,
             row.p_within,
             row.verdict,
@@ -149,7 +148,7 @@ def answer_rows(study: Comparison, answers: Mapping[Question, Answer]) -> Iterat
     """A row of :func:`answer_row` per metric and question of a collection."""
     for heading, metric in METRICS.items():
         for row in differences(study, metric).itertuples():
-            estimate = Estimate(row.difference, row.error, row.freedom)
+            estimate = of_row(row)
             yield answer_row(answers[row.question], heading, estimate) | {
                 "queries": study.n_queries
             }

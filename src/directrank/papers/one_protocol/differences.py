@@ -19,7 +19,7 @@ from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section, TableLayout, in_front
 from directrank.stats.decisions import BETTER, EQUIVALENT, INCONCLUSIVE, TURNED, in_words
-from directrank.stats.estimates import Estimate
+from directrank.stats.estimates import of_row
 
 #: Pairs that the table of pairs lists at most.
 SHOWN = 40
@@ -36,10 +36,7 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "metric": "NDCG@10",
             "queries": study.n_queries,
             "difference": pairs["difference"],
-            "half_width": [
-                Estimate(row.difference, row.error, row.freedom).interval().half_width
-                for row in pairs.itertuples()
-            ],
+            "half_width": [of_row(row).interval().half_width for row in pairs.itertuples()],
             "p_value": pairs["p_value"],
             "p_corrected": pairs["p_differs"],
             "p_beyond_corrected": pairs["p_beyond"],

@@ -21,7 +21,7 @@ from directrank.papers.shared.evidence import Evidence, origin_line
 from directrank.papers.shared.format import minus, number
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.shared.tables import in_front
-from directrank.stats.estimates import Estimate
+from directrank.stats.estimates import of_row
 
 #: How a scorer's methods are drawn: colour and marker, each tells them apart.
 LOOKS = {
@@ -95,7 +95,7 @@ def gaps_of(pairs: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     rows = [(best, 0.0, 0.0)]
     for row in own.itertuples():
         other = row.b if row.a == best else row.a
-        half_width = Estimate(row.difference, row.error, row.freedom).interval().half_width
+        half_width = of_row(row).interval().half_width
         rows.append((other, table[other, best], half_width))
     frame = pd.DataFrame(rows, columns=["number", "difference", "half_width"])
     return frame.sort_values("difference", ascending=False, kind="stable", ignore_index=True)

@@ -20,7 +20,7 @@ from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.format import DIGITS, count
-from directrank.stats.decisions import BETTER, LEVEL, WORSE, decide, may_be_best, places
+from directrank.stats.decisions import BETTER, SIGNIFICANT, WORSE, decide, may_be_best, places
 from directrank.stats.estimates import Estimate
 from directrank.stats.two_way import Crossed
 
@@ -53,9 +53,6 @@ PRIMARY = "ndcg@10"
 
 #: Heading → metric.
 METRICS = {"NDCG@5": "ndcg@5", "NDCG@10": PRIMARY, "MAP": "ap", "nERR@10": "nerr@10"}
-
-#: The significance level of corrected p values.
-SIGNIFICANT = LEVEL
 
 
 def labels_of(names: pd.DataFrame) -> list[str]:

@@ -23,7 +23,7 @@ from directrank.papers.shared.evidence import PUBLISHED, Dataset
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.tables import in_front
 from directrank.stats.decisions import decide
-from directrank.stats.estimates import Estimate, Interval
+from directrank.stats.estimates import Interval, of_row
 from directrank.stats.two_way import Crossed
 from directrank.system.errors import ConfigError, DataError
 
@@ -171,10 +171,7 @@ class Placing(Comparison):
     def table(self) -> pd.DataFrame:
         """A row for each of the user's methods with each published one."""
         pairs = self.pairs
-        differences = [
-            Estimate(row.difference, row.error, row.freedom).interval()
-            for row in pairs.itertuples()
-        ]
+        differences = [of_row(row).interval() for row in pairs.itertuples()]
         first, second = ([self.means[n] for n in pairs[side]] for side in ("a", "b"))
         groups = self.n_queries if self.groups is None else len(np.unique(self.groups))
         data = pd.DataFrame(

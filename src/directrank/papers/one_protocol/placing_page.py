@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import SIGNIFICANT
 from directrank.papers.one_protocol.own_values import Collection, load_qrels
 from directrank.papers.one_protocol.placing import HEADINGS, Placing
 from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.cells import difference, measured
 from directrank.papers.shared.format import count, listed, p_value, spread
 from directrank.papers.shared.tables import markdown_rows
-from directrank.stats.decisions import BETTER, EQUIVALENT, INCONCLUSIVE, WORSE, in_words
+from directrank.stats.decisions import (
+    BETTER,
+    EQUIVALENT,
+    INCONCLUSIVE,
+    SIGNIFICANT,
+    WORSE,
+    in_words,
+)
 from directrank.system.errors import ConfigError
 from directrank.system.io import write_csv, write_text
 

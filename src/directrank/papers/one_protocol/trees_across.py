@@ -25,7 +25,7 @@ from directrank.papers.shared.cells import NOT_RUN, measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section, TableLayout
-from directrank.stats.estimates import Estimate, of_mean
+from directrank.stats.estimates import Estimate, of_mean, of_row
 
 #: In the place of a collection's title where a number is over all of them.
 ALL = "all collections"
@@ -134,9 +134,7 @@ def _data(
         rows += [
             evidence.about(None)
             | {"dataset": ALL}
-            | answer_row(
-                overall[row.question], heading, Estimate(row.difference, row.error, row.freedom)
-            )
+            | answer_row(overall[row.question], heading, of_row(row))
             | {"collections": row.collections}
             for row in _over_collections(studies, metric).itertuples()
         ]

@@ -17,7 +17,6 @@ from directrank.papers.qin2010.comparisons import (
     DISCOUNTS,
     ESTIMATE,
     OWN,
-    SIGNIFICANT,
     SMALL_START,
     TABLE4_METRICS,
     against_own,
@@ -41,6 +40,7 @@ from directrank.papers.shared.methods_table import MethodsTable, in_print
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.summary import Panel, in_one_picture
 from directrank.papers.shared.tables import Section, TableLayout, in_front
+from directrank.stats.decisions import SIGNIFICANT
 from directrank.stats.tests import holm_of_known
 from directrank.system.errors import DataError
 
@@ -107,7 +107,7 @@ def _published(
             return math.nan
         if method in table.index and not math.isnan(table.loc[method, heading]):
             return float(table.loc[method, heading])
-        return letor_value(evidence, "OHSUMED", method, heading)
+        return letor_value(evidence, method, heading)
 
     names = dict.fromkeys([*order, *methods])
     cells = [(name, heading) for name in names for heading in TABLE4_METRICS]
@@ -209,9 +209,7 @@ def baselines(evidence: Evidence) -> TableResult:
         {
             "method": name,
             "metric": heading,
-            "published": letor_value(
-                evidence, "OHSUMED", "Ranking SVM" if name in weak else name, heading
-            ),
+            "published": letor_value(evidence, "Ranking SVM" if name in weak else name, heading),
         }
         for name in shown
         for heading in LETOR_METRICS

@@ -18,6 +18,7 @@ from directrank.papers.shared.methods import (
     mean_estimate,
 )
 from directrank.papers.shared.methods_table import Measure, MethodsTable, Row
+from directrank.stats.decisions import SIGNIFICANT
 from directrank.stats.estimates import mean_interval
 from directrank.stats.tests import holm_of_known
 
@@ -48,8 +49,6 @@ LETOR_NAMES = {
     "AdaRank.NDCG": "AdaRank-NDCG",
 }
 
-SIGNIFICANT = 0.05
-
 #: The columns of :func:`estimates`, in the order of the CSV files.
 ESTIMATE = ("mean", "half_width", "half_width_over_trials", "trials", "folds", "queries")
 
@@ -67,11 +66,11 @@ def table4_order(evidence: Evidence) -> list[str]:
     return list(evidence.published("qin2010_table4")["Algorithm"])
 
 
-def letor_value(evidence: Evidence, dataset: str, method: str, metric: str) -> float:
-    """The mean of five folds on the site of LETOR 3.0, to four decimals; NaN if it is lost."""
+def letor_value(evidence: Evidence, method: str, metric: str) -> float:
+    """The mean of OHSUMED's folds on the site of LETOR 3.0, to four decimals; NaN if it is lost."""
     site = evidence.published("letor3_baselines")
     rows = site[
-        (site["dataset"] == dataset)
+        (site["dataset"] == "OHSUMED")
         & (site["algorithm"] == LETOR_NAMES.get(method, method))
         & (site["metric"] == metric)
         & (site["rounding"] == "4 decimals")

@@ -20,13 +20,10 @@ from directrank.papers.shared.verdicts import (
     TREND,
     UNMEASURED,
 )
-from directrank.stats.decisions import MORE_THAN, UNKNOWN, WITHIN
+from directrank.stats.decisions import MORE_THAN, SIGNIFICANT, UNKNOWN, WITHIN
 from directrank.stats.estimates import TIE
 from directrank.stats.power import smallest_difference, smallest_margin
 from directrank.stats.tests import holm_of_known
-
-#: The significance level of corrected p values.
-LEVEL = 0.05
 
 #: The power that defines the smallest difference that a collection could show.
 POWER = 0.8
@@ -119,7 +116,7 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
         size = _size(near_holm[number], beyond_holm[number])
         verdict, outcome = _decide(finding, ends, p_holm, p_range_holm, size)
         family = within_holm if _has_two_ends(ends) else differs_holm
-        undecided = int(np.sum(family >= LEVEL))
+        undecided = int(np.sum(family >= SIGNIFICANT))
         decided.append(
             {
                 "bounds": ends,
@@ -127,7 +124,7 @@ def _family(findings: Sequence[Finding], margin: float) -> list[dict[str, Any]]:
                 "p_holm": p_holm,
                 "p_range": within[number],
                 "p_range_holm": p_range_holm,
-                "detectable": _detectable(finding, ends, LEVEL / max(1, undecided)),
+                "detectable": _detectable(finding, ends, SIGNIFICANT / max(1, undecided)),
                 "outcome": outcome,
                 "verdict": verdict,
             }
@@ -166,9 +163,9 @@ def _p_beyond(finding: Finding, margin: float) -> float:
 
 def _size(near_holm: float, beyond_holm: float) -> str:
     """What is known of the size of a difference beside the margin."""
-    if near_holm < LEVEL:
+    if near_holm < SIGNIFICANT:
         return WITHIN
-    return MORE_THAN if beyond_holm < LEVEL else UNKNOWN
+    return MORE_THAN if beyond_holm < SIGNIFICANT else UNKNOWN
 
 
 def _decide(
@@ -186,7 +183,7 @@ def _decide(
     """
     if finding.claimed.kind == "same":
         # Lakens (2017): a significant difference that is smaller than the margin is equivalent.
-        if p_range_holm < LEVEL:
+        if p_range_holm < SIGNIFICANT:
             return SUPPORTED, "equivalent"
         if size == MORE_THAN:
             return CONTRADICTED, "different"
@@ -195,9 +192,9 @@ def _decide(
     if math.isnan(p_holm):
         return INCONCLUSIVE, f"{_side(finding, bounds)}, not tested"
     if _has_two_ends(bounds) and points:
-        sure = p_range_holm < LEVEL
+        sure = p_range_holm < SIGNIFICANT
     else:
-        sure = p_holm < LEVEL and not _tied(finding, bounds)
+        sure = p_holm < SIGNIFICANT and not _tied(finding, bounds)
     side = _side(finding, bounds) + (f", {size}" if size else "")
     if points:
         return SUPPORTED if sure else TREND, side

@@ -174,9 +174,7 @@ def require_equal_folds(methods: Iterable[Method]) -> None:
             )
 
 
-def paired_values(
-    methods: Iterable[Method], metric: str, split: str = "test", empty: Empty | None = None
-) -> list[pd.Series]:
+def paired_values(methods: Iterable[Method], metric: str) -> list[pd.Series]:
     """The query values of each method, for the same queries in the same order.
 
     All paired comparisons of methods by query take their values from here.
@@ -185,7 +183,7 @@ def paired_values(
         DataError: two methods were not evaluated on the same queries of the same folds.
     """
     methods = list(methods)
-    values = [method.query_values(metric, split, empty) for method in methods]
+    values = [method.query_values(metric) for method in methods]
     for method, series in zip(methods, values, strict=True):
         _require_same_queries(method, methods[0], series.index, values[0].index)
     return values
