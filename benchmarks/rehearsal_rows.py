@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 from record_jobs import megabytes
 
-from directrank.cost.estimate import CostEstimate, compared, measured_runs, runs_of_papers
+from directrank.cost.estimate import CostEstimate, compared, measured_runs
 from directrank.cost.memory import requested_mb
 from directrank.edition.batches import gpus
-from directrank.edition.plan import Study
+from directrank.edition.plan import Study, runs_of_papers
 from directrank.system.usage import read_usage
 
 #: The settings of a scorer or of trees that name it.

@@ -69,6 +69,7 @@ rule gallery:
         f"figures/{EDITION}/README.md",
     log:
         f"logs/{EDITION}/gallery.log",
+    localrule: True
     conda:
         "../../envs/study.yaml"
     resources:

@@ -104,6 +104,7 @@ def compare(options: argparse.Namespace) -> None:
     """Write the workspace, predict the time, and run the workflow in it."""
     from directrank.edition.configuration import repository
     from directrank.edition.plan import load
+    from directrank.edition.progress import duration
     from directrank.edition.workspace import make
     from directrank.system.errors import DirectrankError
     from directrank.system.schema import read_yaml
@@ -118,7 +119,7 @@ def compare(options: argparse.Namespace) -> None:
         plan = load(read_yaml("edition.yaml"), root)
         seconds = _predicted(plan, options.cores)
     print(
-        f"The {len(plan.runs)} runs, their tables and figures take {_duration(seconds)} on "
+        f"The {len(plan.runs)} runs, their tables and figures take {duration(seconds)} on "
         f"{options.cores} core{'s' * (options.cores > 1)}. Everything is kept in {folder}; to "
         "resume after an interruption, give the same command again.",
         flush=True,
@@ -239,10 +240,3 @@ def _predicted(plan: Study, cores: int) -> float:
     work = float(runs["seconds"].sum()) + len(runs) * RUN
     work += len(products) * PRODUCT + methods * (methods - 1) / 2 * PAIR
     return START + work / cores
-
-
-def _duration(seconds: float) -> str:
-    minutes = seconds / 60
-    if minutes < 0.9:
-        return "less than a minute"
-    return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.1f} h"

@@ -13,7 +13,7 @@ from directrank.cost.features import features_of, models_of
 from directrank.cost.machine import REFERENCE, Machine
 from directrank.cost.memory import room_of
 from directrank.cost.predict import predicted, recorded
-from directrank.edition.plan import Study, runs_behind
+from directrank.edition.plan import Study, runs_of_papers, runs_of_products
 from directrank.study.results import FITS, RECORD
 from directrank.study.specification import in_passes
 from directrank.system.errors import ConfigError, DataError
@@ -116,19 +116,6 @@ def _together(study: Study, sizes: Mapping[str, Facts]) -> dict[str, int]:
         for runs in shapes.values()
         for run in runs
     }
-
-
-def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
-    """The runs from which each product is drawn."""
-    return {key: runs_behind([plan]) for key, plan in study.products.items()}
-
-
-def runs_of_papers(study: Study) -> dict[str, set[str]]:
-    """The runs of each paper; one that several papers share belongs to each of them."""
-    papers: dict[str, set[str]] = {}
-    for (paper, _), names in runs_of_products(study).items():
-        papers[paper] = papers.get(paper, set()) | names
-    return papers
 
 
 def _by_product(study: Study, runs: pd.DataFrame) -> pd.DataFrame:

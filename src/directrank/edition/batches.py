@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from directrank.edition.plan import Study, runs_behind
+from directrank.edition.plan import Study, runs_of_papers
 from directrank.study.specification import in_passes
 
 
@@ -53,11 +53,12 @@ def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str
         most: the most seconds of a batch of several processes.
     """
     groups: dict[str, list[str]] = {}
-    papers = _papers(study)
+    papers = runs_of_papers(study)
     for run, spec in study.runs.items():
         fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
         device = "-gpu" if gpus(study, run) else ""
-        group = f"{'_'.join(papers[run])}-{study.run_data[run]}{fold}{device}"
+        needed = "_".join(paper for paper, runs in papers.items() if run in runs)
+        group = f"{needed}-{study.run_data[run]}{fold}{device}"
         groups.setdefault(group, []).append(run)
     result = {}
     for group, runs in groups.items():
@@ -91,13 +92,3 @@ def _parts(
         count += 1
     in_order = sorted([*([number] for number in long), *(sorted(part[2]) for part in parts)])
     return [[run for number in part for run in together[number]] for part in in_order]
-
-
-def _papers(study: Study) -> dict[str, list[str]]:
-    """The papers that need each run."""
-    papers: dict[str, list[str]] = {run: [] for run in study.runs}
-    for (paper, _), plan in study.products.items():
-        for run in runs_behind([plan]):
-            if paper not in papers[run]:
-                papers[run].append(paper)
-    return papers

@@ -81,6 +81,19 @@ def runs_behind(plans: Iterable[Mapping[str, Any]]) -> set[str]:
     return {cell["run"] for cells in experiments for cell in cells}
 
 
+def runs_of_products(study: Study) -> dict[tuple[str, str], set[str]]:
+    """The runs from which each product is drawn."""
+    return {key: runs_behind([plan]) for key, plan in study.products.items()}
+
+
+def runs_of_papers(study: Study) -> dict[str, set[str]]:
+    """The runs of each paper; one that several papers share belongs to each of them."""
+    papers: dict[str, set[str]] = {}
+    for (paper, _), names in runs_of_products(study).items():
+        papers[paper] = papers.get(paper, set()) | names
+    return papers
+
+
 def load(config: Mapping[str, Any], root: str | Path | None = None) -> Study:
     """Plan an edition.
 

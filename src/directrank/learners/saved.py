@@ -106,16 +106,10 @@ def _xgboost(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: 
 
 def _catboost(file: Path, model: Mapping[str, Any], lists: RankedLists, threads: int) -> np.ndarray:
     from directrank.learners.trees.boosting import library
-    from directrank.learners.trees.catboost import BLOCK
+    from directrank.learners.trees.catboost import _predict
 
     trees = library("catboost", "catboost").CatBoost().load_model(str(file))
-    check_features(lists, len(trees.feature_names_))
-    features = documents(lists)[0]
-    blocks = [
-        trees.predict(features[first : first + BLOCK], thread_count=threads)
-        for first in range(0, len(features), BLOCK)
-    ]
-    return np.concatenate(blocks)
+    return _predict(trees, lists, len(trees.feature_names_), threads)
 
 
 #: Learner → the suffix of its models, and the function that reads and applies one.
