@@ -53,8 +53,14 @@ def compared(study: Study) -> dict[str, Any]:
 
 def _ensemble(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The library of boosted trees, and what is set of their objective, by the library's names."""
-    options = {name: spec["model"][name] for name in OPTIONS if name in spec["model"]}
     library, settings = LIBRARIES[spec["learner"]]
+    known = settings["properties"]
+    options = {name: spec["model"][name] for name in OPTIONS if name in spec["model"]}
+    if "objective" in known:
+        options = {"objective": known["objective"]["default"]} | options
+    if spec["learner"] == "catboost" and "metric" in options:
+        places = f";top={options.pop('k')}" if "k" in options else ""
+        options["objective"] += f":mode={options.pop('metric')}{places}"
     return {"library": library, "options": passed_on(options, settings)}
 
 

@@ -41,11 +41,13 @@ def field(
     return Field(whole, singles, cost, moves or {})
 
 
-def test_the_fastest_of_those_that_are_tied_is_taken(tmp_path: Path) -> None:
+def test_the_highest_mean_of_those_that_are_tied_and_cheap_is_taken(tmp_path: Path) -> None:
     found = field(tmp_path, LEVELS)
     assert 0.004 < found.whole.distance < 0.005
     assert found.whole.tied == ["NeuralNDCGᵀ", "RankNet", "NeuralNDCG"]
-    assert advise(found).default == "RankNet"  # LambdaRank is faster, and not tied
+    assert advise(found).default == "RankNet"  # NeuralNDCG takes thirty times as long
+    cheap = field(tmp_path, LEVELS, cost=COST | {"NeuralNDCGᵀ": 27.0})
+    assert advise(cheap).default == "NeuralNDCGᵀ"
 
 
 def test_controls_that_chance_made_equal_still_tie_what_may_be_apart(tmp_path: Path) -> None:
@@ -58,18 +60,11 @@ def test_controls_that_chance_made_equal_still_tie_what_may_be_apart(tmp_path: P
     assert "RankNet" in noisy.whole.tied
 
 
-def test_of_costs_that_are_nearly_the_same_the_higher_mean_decides(tmp_path: Path) -> None:
-    near = field(tmp_path, LEVELS, cost=COST | {"NeuralNDCGᵀ": 3.0, "NeuralNDCG": 2.9})
-    assert advise(near).default == "NeuralNDCGᵀ"
-    far = field(tmp_path, LEVELS, cost=COST | {"NeuralNDCGᵀ": 3.2, "NeuralNDCG": 2.9})
-    assert advise(far).default == "RankNet"
-
-
 def test_nothing_within_the_controls_is_ranked(tmp_path: Path) -> None:
     wide = LEVELS | {"NeuralNDCG": 0.479}  # a control that is 0.021 apart ties LambdaRank, too
     found = field(tmp_path, wide)
     assert "LambdaRank" in found.whole.tied
-    assert advise(found).default == "LambdaRank"
+    assert advise(found).default == "RankNet"  # LambdaRank is cheaper, and has a lower mean
     assert found.whole.behind == ["RMSE"]  # LambdaRank is significantly lower and tied all the same
     assert found.whole.beaten_by("LambdaRank") == 0
 
@@ -81,17 +76,9 @@ def test_what_needs_tuning_is_an_alternative(tmp_path: Path) -> None:
     assert (robust.default, robust.tuned) == ("RankNet", "")
 
 
-def test_if_all_need_tuning_the_fastest_is_taken(tmp_path: Path) -> None:
+def test_if_all_need_tuning_the_rule_is_the_same(tmp_path: Path) -> None:
     advice = advise(field(tmp_path, LEVELS, moves=dict.fromkeys(LEVELS, 0.02)))
     assert (advice.default, advice.tuned) == ("RankNet", "NeuralNDCGᵀ")
-
-
-def test_what_is_tied_on_fewer_collections_is_not_taken(tmp_path: Path) -> None:
-    poor, good = LEVELS | {"RankNet": 0.49}, LEVELS | {"RankNet": 0.502}
-    found = field(tmp_path, poor, good)
-    assert "RankNet" in found.whole.tied
-    assert [found.tied_on(name) for name in ("RankNet", "NeuralNDCGᵀ")] == [1, 2]
-    assert advise(found).default == "NeuralNDCGᵀ"
 
 
 def test_controls_that_one_collection_lacks_count_where_they_are(tmp_path: Path) -> None:
@@ -115,7 +102,7 @@ def test_what_is_shown_to_be_as_good_is_not_behind(tmp_path: Path) -> None:
     assert advise(field(tmp_path, LEVELS, margin=0.09)).avoided == ""
 
 
-def test_an_unknown_cost_comes_last(tmp_path: Path) -> None:
+def test_an_unknown_cost_is_not_cheap(tmp_path: Path) -> None:
     known = {"NeuralNDCG": 86.0}
     assert advise(field(tmp_path, LEVELS, cost=known)).default == "NeuralNDCG"
     assert advise(field(tmp_path, LEVELS, cost={})).default == "NeuralNDCGᵀ"  # the highest mean

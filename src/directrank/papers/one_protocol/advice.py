@@ -1,6 +1,7 @@
 """Which method to take, which to tune and which to avoid: one rule for losses and for trees.
 
-Nothing nearer than the controls is ranked: of methods that are tied, time decides.
+Of methods that are no further apart than controls, any may be taken. The rule takes the one with
+the highest mean whose cost is small and whose setting need not be tuned.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from functools import cached_property
 from directrank.papers.one_protocol.by_loss import Together
 from directrank.stats.decisions import BETTER, WORSE
 
-#: Costs whose ratio is smaller than this are as good as the same: measured again, they may change
-#: places.
-SAME_COST = 1.1
+#: A method that costs no more than so many times the cheapest one is cheap: a training step costs
+#: more than its loss.
+CHEAP = 10
 
 
 @dataclass(frozen=True)
@@ -90,27 +91,18 @@ class Field:
     cost: Mapping[str, float]
     moves: Mapping[str, float]
 
-    def tied_on(self, name: str) -> int:
-        """The number of collections on which a method is tied with the highest mean."""
-        return sum(name in one.tied for one in self.each)
-
-    @cached_property
-    def sound(self) -> list[str]:
-        """Of the methods that are tied on all collections together, those that are tied on the most
-        single ones."""
-        most = max(map(self.tied_on, self.whole.tied))
-        return [name for name in self.whole.tied if self.tied_on(name) == most]
-
     def worth_tuning(self, name: str) -> bool:
         """Whether a method's own setting moves validation by more than controls may differ."""
         return self.moves.get(name, 0.0) > self.whole.distance
 
-    def fastest(self, names: Sequence[str]) -> str:
-        """The method that costs least, or an earlier one that costs up to :data:`SAME_COST` times
-        as much; one whose cost is unknown comes after all others."""
-        costs = [self.cost.get(name, math.inf) for name in names]
-        enough = SAME_COST * min(costs, default=0.0)
-        return next((name for name, cost in zip(names, costs, strict=True) if cost <= enough), "")
+    def first_cheap(self, names: Sequence[str]) -> str:
+        """The first method that costs no more than :data:`CHEAP` times the cheapest of them; one
+        whose cost is unknown only if no cost is known. Empty if there is none."""
+        known = [self.cost[name] for name in names if name in self.cost]
+        if not known:
+            return next(iter(names), "")
+        enough = CHEAP * min(known)
+        return next(name for name in names if self.cost.get(name, math.inf) <= enough)
 
 
 @dataclass(frozen=True)
@@ -138,16 +130,17 @@ class Advice:
 def advise(field: Field) -> Advice:
     """Apply the rule.
 
-    - *To take*: of the sound methods (:attr:`Field.sound`), the fastest of those whose setting need
-      not be tuned; the fastest of all if there is none.
-    - *To tune*: the fastest other sound method whose setting is worth tuning.
+    - *To take*: of the methods that are tied with the highest mean and whose setting need not be
+      tuned, or else of all that are tied, the one with the highest mean of those that are cheap.
+    - *To tune*: likewise, of the other ones that are tied and whose setting is worth tuning.
     - *To avoid*: of the methods that are behind on all collections together, the one to which most
       others are significantly better; the lowest mean decides between equals.
     """
-    ready = [name for name in field.sound if not field.worth_tuning(name)]
-    default = field.fastest(ready or field.sound)
-    tuned = field.fastest(
-        [name for name in field.sound if name != default and field.worth_tuning(name)]
+    tied = field.whole.tied
+    ready = [name for name in tied if not field.worth_tuning(name)]
+    default = field.first_cheap(ready or tied)
+    tuned = field.first_cheap(
+        [name for name in tied if name != default and field.worth_tuning(name)]
     )
     whole = field.whole
     avoided = max(

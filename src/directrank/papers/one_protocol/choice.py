@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from directrank.papers.one_protocol.advice import Advice, Field, Standing, advise
+from directrank.papers.one_protocol.advice import CHEAP, Advice, Field, Standing, advise
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.settings import movements
@@ -27,10 +27,6 @@ BENCHMARK = Path(__file__).resolve().parents[4] / "benchmarks/results/losses.csv
 
 #: Lists of no more documents on average are short, and training sets of fewer queries are small.
 SHORT, FEW = 50, 1000
-
-#: Of the losses whose time was measured, those that take at most so many times that of the fastest
-#: fit a small budget.
-CHEAP = 10
 
 #: Shapes of the benchmark at which times are quoted, and memory.
 TIMED, REMEMBERED = "128x120", "128x240"
@@ -180,7 +176,8 @@ class Results:
 
     @cached_property
     def cheap(self) -> list[str]:
-        """The methods whose loss fits a small budget; see :data:`CHEAP`."""
+        """The methods whose loss fits a small budget; that is, at most
+        :data:`~.advice.CHEAP` times the time of the fastest."""
         times = {method.name: self.ms(method.loss) for method in self.methods}
         known = {name: ms for name, ms in times.items() if ms is not None}
         fastest = min(known.values(), default=0.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from directrank import losses
-from directrank.papers.one_protocol.advice import Advice, Standing
+from directrank.papers.one_protocol.advice import CHEAP, Advice, Standing
 from directrank.papers.one_protocol.by_loss import Together
 from directrank.papers.one_protocol.choice import (
     Answer,
@@ -39,17 +39,17 @@ method trained twice with other seeds. How far they may be apart, by the 95 % in
 difference, is noise (a collection without one of the two adds nothing), and nothing nearer than \
 that is ranked: methods that are no further below \
 the highest mean are **tied** with it.
-2. **Take** the fastest of the methods that are tied over all collections, are tied on the most \
-single ones, and need no tuning: their own setting, if they have one, moves NDCG@10 on the \
-validation set by no more than controls may be apart. If every one needs tuning, take the \
-fastest. Of methods whose times differ by less than a tenth, the one with the higher mean counts \
-as the faster one.
-3. **Tune** the fastest other one of them whose setting moves it by more than that.
+2. **Take**, of the methods that are tied and need no tuning, the one with the highest mean that \
+takes no more than {cheap} times as long as the fastest of them. A method needs no tuning if its \
+own setting, where one was tried, moves NDCG@10 on the validation set by no more than controls may \
+be apart. If every one needs tuning, take the one with the highest mean likewise. Any other that \
+is tied may be as good.
+3. **Tune**, likewise, another one that is tied and whose setting moves it by more than that.
 4. A method is **behind** over all collections if another one is significantly ahead, it is not \
 tied with the highest mean, and it is not shown to be within {margin} of it. \
 Tests are for other queries and other trainings, and are corrected.
-5. **Avoid** the method that is behind and to which most others are significantly better, by more \
-than controls may be apart.
+5. **Avoid** the method that is behind and to which the largest number of others are significantly \
+better, by more than controls may be apart.
 
 *May be the best* are the methods among which the best is with 95 % confidence: a method is left \
 out if another one is significantly ahead of it. *As good as the first* are those whose difference \
@@ -113,7 +113,7 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         _scope(results, larger=sizes is not None),
         *(() if sizes is None else ("## With more training queries", _by_size(results, sizes))),
         "## The rule",
-        RULE.format(margin=margin),
+        RULE.format(margin=margin, cheap=CHEAP),
         "## By task and data",
         _situations(results, found),
         *_indistinguishable(found),
@@ -218,11 +218,6 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     def mean(name: str) -> str:
         return number(float(whole.together.mean[name]))
 
-    def steady(name: str) -> str:
-        return (
-            f"it is [tied](#the-rule) with the highest on {field.tied_on(name) or 'none'} of them"
-        )
-
     def moves(name: str) -> str:
         setting, _ = results.moves(name, results.collections)
         moved = number(field.moves[name], digits)
@@ -233,24 +228,26 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     alike = number(field.moves.get(name, math.nan)) == number(whole.distance)
     digits = DIGITS + alike
     rank = (
-        "is the highest"
+        f"is the highest, with {len(whole.tied) - 1} of {len(whole.order) - 1} others tied"
         if name == whole.first
         else f"is one of {len(whole.tied)} that are no further below the highest ({highest}) than "
         f"controls may be apart ({number(whole.distance, digits)})"
     )
-    tuning = "; and it has no setting of its own to tune"
+    tuning = "no setting of its own was tried"
     if field.worth_tuning(name):
-        tuning = f". Every such method needs tuning: {moves(name)}, more than controls may be apart"
+        tuning = (
+            f"every one that is tied needs tuning: {moves(name)}, more than controls may be apart"
+        )
     elif name in field.moves:
-        tuning = f"; and {moves(name)}, no more than controls may be apart"
+        tuning = f"{moves(name)}, no more than controls may be apart"
     lines = [
         f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
-        f"{mean(name)}, {rank}; {steady(name)}{tuning}."
+        f"{mean(name)}, {rank}; {tuning}."
     ]
     if name := advice.tuned:
         lines.append(
-            f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), "
-            f"{steady(name)}, and {moves(name)}."
+            f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), and "
+            f"{moves(name)}."
         )
     if name := advice.avoided:
         better, others = whole.beaten_by(name), advice.also_behind

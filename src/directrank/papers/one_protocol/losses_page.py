@@ -92,13 +92,13 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
             sentences.append(f"- **{one.short}**: {'; '.join(verdicts)}.")
     yield "\n".join(markdown_rows(["collection", "place", "NDCG@10", *WORDS], rows))
     yield "\n".join(sentences) or "No difference from another loss is significant."
-    lines = [
-        f"- {one.short}: {number(moved['moves_with_setting'])} with `{moved['setting']}`, "
-        f"{number(moved['moves_with_rate'])} with the learning rate"
-        for one in results.collections
-        if (one.name, method) in results.moved.index
-        and (moved := results.moved.loc[one.name, method])["setting"]
-    ]
+    lines = []
+    for one in results.collections:
+        if (one.name, method) in results.moved.index:
+            moved = results.moved.loc[one.name, method]
+            own = f"{number(moved['moves_with_setting'])} with `{moved['setting']}`, "
+            rate = f"{number(moved['moves_with_rate'])} with the learning rate"
+            lines.append(f"- {one.short}: {own if moved['setting'] else ''}{rate}")
     if lines:
         yield "How far validation NDCG@10 moves between the values that were tried:"
         yield "\n".join(lines)
