@@ -102,6 +102,7 @@ def _grades(text: str) -> int | tuple[float, ...]:
 
 def compare(options: argparse.Namespace) -> None:
     """Write the workspace, predict the time, and run the workflow in it."""
+    from directrank.edition.compared import LIBRARIES
     from directrank.edition.configuration import repository
     from directrank.edition.plan import load
     from directrank.edition.progress import duration
@@ -124,6 +125,8 @@ def compare(options: argparse.Namespace) -> None:
         "resume after an interruption, give the same command again.",
         flush=True,
     )
+    if not any(run["learner"] in LIBRARIES for run in plan.runs.values()):
+        print("No boosted trees are trained; --scorers linear tower trees adds them.", flush=True)
     command = [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(root / "workflow/Snakefile")),
         *("--directory", str(folder), "--configfile", str(folder / "edition.yaml")),
