@@ -189,9 +189,16 @@ def _draw_panel(
                 axes.text(limits[0], y, text, va="center", fontsize=5, color=look["color"])
                 continue
             if marks is not None:
-                shown = marks.loc[place].to_numpy()
-                shown = shown[(shown >= limits[0]) & (shown <= limits[1])]
+                single = marks.loc[place].to_numpy()
+                shown = single[(single >= limits[0]) & (single <= limits[1])]
                 axes.plot(shown, [y] * len(shown), "|", color="#999999", markersize=4)
+                for end, head, far in (
+                    (limits[0], "<", single < limits[0]),
+                    (limits[1], ">", single > limits[1]),
+                ):
+                    if far.any():
+                        grey: dict[str, Any] = {"color": "#999999", "markersize": 2.2}
+                        axes.plot(end, y, head, clip_on=False, **grey)
             axes.errorbar(
                 own["difference"],
                 y,
@@ -218,7 +225,7 @@ def _explain(picture: Figure, grid: GridSpec, room: bool, marked: bool) -> None:
     ]
     if marked:
         tick = sign | {"marker": "|", "color": "#999999", "markersize": 6}
-        handles.append(Line2D([], [], label="on a single collection", **tick))
+        handles.append(Line2D([], [], label="on a single collection (arrowhead: outside)", **tick))
     if room:
         axes = picture.add_subplot(grid[-1, 1:])
         axes.axis("off")
