@@ -176,7 +176,8 @@ def of_difference(a: Values, b: Values) -> Estimate:
 
 
 def of_row(row: Any) -> Estimate:
-    """The difference in a row of :meth:`directrank.stats.two_way.Crossed.pairs`, a named tuple."""
+    """The difference in a row, a named tuple, of
+    :meth:`directrank.stats.two_way.Crossed.differences`."""
     return Estimate(row.difference, row.error, row.freedom)
 
 

@@ -76,13 +76,20 @@ class Answer:
         return cells.difference(self.estimate.mean, self.estimate.interval().half_width)
 
     @property
+    def in_order(self) -> tuple[str, str]:
+        """Both methods, the one with the higher mean first."""
+        first, second = self.question.pair
+        return (second, first) if self.estimate.mean < 0 else (first, second)
+
+    @property
+    def lead(self) -> str:
+        """By how much the one with the higher mean is ahead."""
+        return cells.measured(abs(self.estimate.mean), self.estimate.interval().half_width)
+
+    @property
     def ahead(self) -> str:
         """Which of the two has the higher mean, and by how much."""
-        first, second = self.question.pair
-        if self.estimate.mean < 0:
-            first, second = second, first
-        size = cells.measured(abs(self.estimate.mean), self.estimate.interval().half_width)
-        return f"{first} over {second} by {size}"
+        return f"{' over '.join(self.in_order)} by {self.lead}"
 
 
 def differences(study: Comparison, metric: str = PRIMARY) -> pd.DataFrame:

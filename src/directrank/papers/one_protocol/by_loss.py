@@ -183,6 +183,13 @@ class Together:
             }
         )
 
+    def difference(self, name: str, other: str) -> Estimate:
+        """NDCG@10 of a loss minus that of another one."""
+        a, b = self.labels.index(name), self.labels.index(other)
+        every = self.differences
+        row = every[(every["a"] == min(a, b)) & (every["b"] == max(a, b))].iloc[0]
+        return Estimate((1 if a < b else -1) * row["difference"], row["error"], row["freedom"])
+
     @cached_property
     def distance(self) -> float:
         """How far two losses may be apart that hardly differ; 0 if there are none.

@@ -11,7 +11,6 @@ import pandas as pd
 
 from directrank import losses
 from directrank.papers.one_protocol.advice import CHEAP, Advice, Standing
-from directrank.papers.one_protocol.by_loss import Together
 from directrank.papers.one_protocol.choice import (
     Answer,
     Collection,
@@ -24,7 +23,6 @@ from directrank.papers.one_protocol.losses_page import section, significant
 from directrank.papers.shared.format import DIGITS, count, counted, listed, number, signed
 from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
-from directrank.stats.estimates import Estimate
 from directrank.system.io import write_text
 
 RULE = """\
@@ -437,7 +435,7 @@ def _beside(whole: Standing, name: str) -> list[str]:
     """What is known of a method beside the one with the highest mean: see :data:`BESIDE`."""
     together, cells = whole.together, ["", ""]
     if name != whole.first:
-        gap = _difference(together, name, whole.first)
+        gap = together.difference(name, whole.first)
         sign = " \\*" if name in together.told_apart(whole.first) else ""
         cells = [signed(gap.mean) + sign, f"± {number(gap.interval().half_width)}"]
     return [
@@ -447,14 +445,6 @@ def _beside(whole: Standing, name: str) -> list[str]:
         "yes" if name in together.candidates else "",
         "yes" if name in together.equivalent(whole.first) else "",
     ]
-
-
-def _difference(together: Together, name: str, other: str) -> Estimate:
-    """NDCG@10 of a loss minus that of another one."""
-    a, b = together.labels.index(name), together.labels.index(other)
-    pairs = together.pairs
-    row = pairs[(pairs["a"] == min(a, b)) & (pairs["b"] == max(a, b))].iloc[0]
-    return Estimate((1 if a < b else -1) * row["difference"], row["error"], row["freedom"])
 
 
 def _how_much(whole: Standing, what: str) -> str:

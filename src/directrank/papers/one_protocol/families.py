@@ -157,24 +157,22 @@ def differences(together: Together) -> pd.DataFrame:
     Returns:
         A row per question: ``question``, ``difference``, ``error`` and ``freedom``.
     """
-    rows = together.differences.set_index(["a", "b"])
-    found = []
-    for question in QUESTIONS:
-        if {*question.pair} <= {*together.labels}:
-            first, second = map(together.labels.index, question.pair)
-            row = rows.loc[min(first, second), max(first, second)]
-            sign = 1 if first < second else -1
-            found.append((question, sign * row["difference"], row["error"], row["freedom"]))
+    found = [
+        (question, gap.mean, gap.error, gap.freedom)
+        for question in QUESTIONS
+        if {*question.pair} <= {*together.labels}
+        for gap in [together.difference(*question.pair)]
+    ]
     return pd.DataFrame(found, columns=["question", "difference", "error", "freedom"])
 
 
 def _lead(overall: Mapping[Question, Answer], collections: int) -> str:
     """What is known over all collections, in a sentence."""
     sure = [
-        f"losses built on {first} are ahead of those on {second} by {size}"
+        f"losses built on {first} are ahead of those on {second} by {answer.lead}"
         for answer in overall.values()
         if answer.differs
-        for first, second, size in [_ahead(answer)]
+        for first, second in [answer.in_order]
     ]
     over = f"Over {counted(collections, 'collection')}"
     unknown = len(overall) - len(sure)
@@ -182,14 +180,6 @@ def _lead(overall: Mapping[Question, Answer], collections: int) -> str:
         return f"{over}, none of {len(overall)} questions has a significant answer."
     rest = f"; {unknown} of {len(overall)} questions have no significant answer" if unknown else ""
     return f"{over}, {listed(sure)} in {HEADING}{rest}."
-
-
-def _ahead(answer: Answer) -> tuple[str, str, str]:
-    """The group that is ahead, the other one, and by how much."""
-    first, second = answer.question.pair
-    if answer.estimate.mean < 0:
-        first, second = second, first
-    return first, second, measured(abs(answer.estimate.mean), answer.estimate.interval().half_width)
 
 
 def _lines(
