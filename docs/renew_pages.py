@@ -11,6 +11,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -81,7 +82,7 @@ def pages_of_products(workflow: Workflow) -> None:
     """Name every figure and table."""
     for kind, suffix, write in (
         ("figure", ".svg", pages.write_figures),
-        ("table", ".md", pages.write_tables),
+        ("table", ".md", partial(pages.write_tables, claims=True, figures=True)),
     ):
         folder = f"{'figures' if kind == 'figure' else 'paper_tables'}/{workflow.edition}"
         files = committed(workflow.product_files(kind, suffix), folder, suffix)

@@ -114,13 +114,16 @@ def test_the_loader_of_configurations_makes_plain_values_alone(tmp_path):
 
 def test_every_word_of_a_rule_that_comes_from_outside_is_quoted():
     """In shell commands only numbers, choices of a schema and an option of ours stand unquoted."""
-    # Of values, records and sizes there is an option with paths that are quoted already.
+    # The page of tables has options without a value. Of values, records and sizes there is an
+    # option with paths that are quoted already.
     plain = {
         "threads",
         "params.threads",
         "params.at_once",
         "params.by_collection",
+        "params.claims",
         "params.device",
+        "params.figures",
         "params.margin",
     }
     plain |= {"params.values", "params.record", "params.sizes"}

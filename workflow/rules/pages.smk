@@ -15,11 +15,14 @@ rule tables_page:
         mem_mb=500,
         runtime=5,
     params:
+        claims="--claims" if STUDY.claims_files() else "",
+        figures="--figures" if STUDY.gallery_files() else "",
         code=edition.code("directrank.papers.shared.pages"),
     message:
         "Writing the page of tables"
     shell:
-        '"$PYTHON" -m directrank page tables {input:q} --out {output:q} > {log:q} 2>&1'
+        '"$PYTHON" -m directrank page tables {input:q} --out {output:q}'
+        " {params.claims} {params.figures} > {log:q} 2>&1"
 
 
 rule captions:

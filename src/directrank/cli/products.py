@@ -104,7 +104,13 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         "--out paper_tables/real/README.md",
     )
     tables.add_argument("tables", metavar="MD", type=Path, nargs="+", help="the tables")
-    tables.set_defaults(run=_call("papers.shared.pages:write_tables", "tables", "out"))
+    for name, has in (("claims", "verdicts on claims"), ("figures", "figures")):
+        tables.add_argument(
+            f"--{name}", action="store_true", help=f"link the edition's page of {has}"
+        )
+    tables.set_defaults(
+        run=_call("papers.shared.pages:write_tables", "tables", "out", "claims", "figures")
+    )
 
     numbers = subparsers.add_parser(
         "numbers",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -49,9 +51,25 @@ def test_the_page_of_tables(study: Workflow, tmp_path: Path) -> None:
     page = ROOT / f"paper_tables/{study.edition}/README.md"
     folder = f"paper_tables/{study.edition}"
     tables = committed(study.product_files("table", ".md"), folder, ".md")
-    text = rewritten(pages.write_tables, tables, page, tmp_path)
+    write = partial(pages.write_tables, claims=True, figures=True)
+    text = rewritten(write, tables, page, tmp_path)
     assert text == page.read_text(encoding="utf-8")
     assert text.count("\n- [") == len(tables)
+
+
+def test_the_page_of_tables_links_only_the_pages_that_its_edition_has(tmp_path: Path) -> None:
+    table = tmp_path / "paper_tables/mine/qin2010/table1.md"
+    table.parent.mkdir(parents=True)
+    table.write_text("# A table\n\nWhat is seen.\n", encoding="utf-8")
+    out = tmp_path / "paper_tables/mine/README.md"
+    for pages_of, links in (
+        ({}, []),
+        ({"claims": True}, ["claims.md"]),
+        ({"claims": True, "figures": True}, ["claims.md", "../../figures/mine/README.md"]),
+    ):
+        pages.write_tables([table], out, **pages_of)
+        text = out.read_text(encoding="utf-8")
+        assert re.findall(r"\]\((.*?)\)", text) == [*links, "qin2010/table1.md"]
 
 
 def test_the_page_with_all_numbers_of_one_protocol(study: Workflow, tmp_path: Path) -> None:

@@ -104,22 +104,28 @@ def _order(file: Path) -> tuple[str, list[int | str]]:
     return file.parent.name, natural(file.stem)
 
 
-def write_tables(tables: Sequence[Path], out: Path) -> None:
+def write_tables(
+    tables: Sequence[Path], out: Path, claims: bool = False, figures: bool = False
+) -> None:
     """Write a Markdown page that names the tables, by paper.
 
     Args:
         tables: Markdown files, each with a heading and then a sentence about what is seen.
         out: the page, such as ``paper_tables/demo/README.md``; links are relative to it.
+        claims: whether the edition has a page of verdicts on claims, to which it then links.
+        figures: whether it has a page of figures, likewise.
     """
     edition = out.parent.name
-    lines = [
-        f"# Tables of the edition {edition}",
-        "",
+    lead = (
         "Each table shows the published value beside ours, and its first sentence is computed from "
-        "it. [The verdicts](claims.md) on the papers' claims and [the figures]"
-        f"(../../figures/{edition}/README.md) have pages of their own.",
-        "",
-    ]
+        "it."
+    )
+    others = ["[the verdicts](claims.md) on the papers' claims"] if claims else []
+    others += [f"[the figures](../../figures/{edition}/README.md)"] if figures else []
+    if others:
+        subject = " and ".join(others).replace("[t", "[T", 1)
+        lead += f" {subject} have {'pages' if len(others) > 1 else 'a page'} of their own."
+    lines = [f"# Tables of the edition {edition}", "", lead, ""]
     for paper, files in groupby(sorted(tables, key=_order), key=lambda file: file.parent.name):
         lines += [f"## {paper}", ""]
         for file in files:
