@@ -11,6 +11,7 @@ import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -29,6 +30,7 @@ from directrank.papers.shared.verdicts import (
     TREND,
     VERDICTS,
 )
+from staged import staged
 from workflow_runs import ROOT
 
 #: Names with numbers, on every page.
@@ -62,9 +64,15 @@ ASKED = (
 BY_THE_PRESENT_PLAN = ("ohsumed", "mq2008", "clueweb09")
 
 
+def file(path: str) -> Path:
+    """A result as it is staged, any other file as it is here."""
+    root = staged() if path.startswith(("figures/", "paper_tables/")) else ROOT
+    return root / path
+
+
 @cache
 def csv(path: str) -> pd.DataFrame:
-    return pd.read_csv(ROOT / path)
+    return pd.read_csv(file(path))
 
 
 def plain(text: str) -> str:
@@ -77,7 +85,7 @@ def plain(text: str) -> str:
 
 @cache
 def page(name: str) -> str:
-    return plain((ROOT / name).read_text(encoding="utf-8"))
+    return plain(file(name).read_text(encoding="utf-8"))
 
 
 def only(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -99,7 +107,7 @@ def protocol(name: str, ending: str = "") -> pd.DataFrame:
 
 def read_in(name: str, pattern: str, ending: str = "") -> tuple[str, ...]:
     """What a pattern finds in the text beside a collection's table, which is made with it."""
-    path = ROOT / f"paper_tables/real/one_protocol/table_{name}{ending}.md"
+    path = file(f"paper_tables/real/one_protocol/table_{name}{ending}.md")
     found = re.search(pattern, path.read_text(encoding="utf-8").replace("\u00a0", " "))
     assert found, (name, pattern)
     return found.groups()
@@ -204,7 +212,7 @@ def effects() -> str:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return str(module.table(ROOT))
+    return str(module.table(staged()))
 
 
 CUBIC = "Artificial data of Burges2006 (cubic polynomial)"
@@ -313,7 +321,7 @@ def first_page() -> Iterator[str]:
     separated = csv("paper_tables/real/claims_by_collection.csv").query("claim == 'C23'")
     assert not set(separated["verdict"]) & {SUPPORTED, CONTRADICTED}
     yield "Under one protocol no collection separates them; the claim as a whole is"
-    chosen = (ROOT / "paper_tables/real/which_loss.md").read_text(encoding="utf-8")
+    chosen = file("paper_tables/real/which_loss.md").read_text(encoding="utf-8")
     (tied, others) = re.findall(r"Take \[ApproxNDCG.* with (\d+) of (\d+) others tied", chosen)[0]
     yield f"{int(tied) + 1} of {int(others) + 1} losses are tied over four collections"
     assert re.search(r"\| More queries: 1000 or more to train on *\| \[LambdaLoss\]", chosen)
@@ -489,8 +497,8 @@ def findings_on_one_protocol() -> Iterator[str]:
     (groups,) = read_in("msrd", r"queries in (\d+) groups")
     (queries,) = protocol("msrd", "_pairs")["queries"].unique()
     yield f"MSRD's {count(int(queries))} test queries form {groups} groups"
-    file = ROOT / "paper_tables/real/one_protocol/per_query_msrd.parquet"
-    rows = pd.read_parquet(file, columns=["fold", "query_id", "group"]).drop_duplicates()
+    path = file("paper_tables/real/one_protocol/per_query_msrd.parquet")
+    rows = pd.read_parquet(path, columns=["fold", "query_id", "group"]).drop_duplicates()
     sizes = rows["group"].value_counts()
     yield (
         f"The largest has {count(int(sizes.max()))} queries, so that all together tell as much as "
@@ -511,7 +519,7 @@ def findings_on_one_protocol() -> Iterator[str]:
     places = primary[primary["scorer"] != "trees"].groupby("scorer")["mean"].rank(ascending=False)
     assert places[primary["method"] == "LambdaLoss"].max() <= 2
     (few,) = read_in("msrd", r"and (\d+) losses may be the best")
-    page_of_losses = (ROOT / "paper_tables/real/losses.md").read_text(encoding="utf-8")
+    page_of_losses = file("paper_tables/real/losses.md").read_text(encoding="utf-8")
     own = page_of_losses.split("\n## lambda_loss\n")[1].split("\n## ")[0]
     found = re.search(r"\| MSRD +\| \S+ to \S+ of \d+ +\| +[\d.]+ \| +(\d+) \| +0 \|", own)
     assert found
@@ -644,7 +652,7 @@ def findings_on_qin2010() -> Iterator[str]:
     ]  # fmt: skip
     first, *others, last = leads_on_msrd
     yield f"ApproxNDCG leads {first} in NDCG@1, {', '.join(others)} and {last}"
-    table = (ROOT / "paper_tables/real/qin2010/table_msrd.md").read_text(encoding="utf-8")
+    table = file("paper_tables/real/qin2010/table_msrd.md").read_text(encoding="utf-8")
     (cap,) = re.findall(r"within the cap of (\d+) epochs", table)
     yield f"ApproxNDCG's training ended there at a cap of {cap} epochs, before its stopping rule"
     for method in ("SoftRank", "LambdaMART"):
@@ -800,7 +808,7 @@ def findings_on_the_others() -> Iterator[str]:
     )
     below = data["p_value"].dropna() < 0.05
     yield f"{below.sum()} of the {len(below)} differences from NeuralNDCG@max has p < 0.05"
-    table = (ROOT / "paper_tables/real/pobrotyn2021/table3.md").read_text(encoding="utf-8")
+    table = file("paper_tables/real/pobrotyn2021/table3.md").read_text(encoding="utf-8")
     (told,) = re.findall(r"XGBoost has the highest NDCG@10, .* points behind", table)
     yield told
     (along,) = only(of_claim("C19"), comparison=OVERALL)["outcome"]

@@ -170,6 +170,7 @@ def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> 
     assert data.loc[("C09", "MQ2008"), "verdict"] == UNMEASURED
     page = (tmp_path / "claims_by_collection.md").read_text("utf-8")
     assert r"contradicted\*" in page
+    assert re.search(r"\| supported, \+0\.\d{3} ± 0\.\d{3} in NDCG@\d+ +\|", page)
     assert "**MQ2008**, 17 claims: " in page
 
 
