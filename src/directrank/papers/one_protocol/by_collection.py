@@ -265,12 +265,13 @@ def markdown(data: pd.DataFrame) -> str:
         f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
         "same methods, with the same budgets, on the same folds. They have the effect of the "
         "comparison that decided them, ± the half width of its 95 % interval, which is not "
-        "corrected. Tests are "
+        "corrected, and its metric. Tests are "
         "corrected over the comparisons of a claim on a collection (Holm); a difference must "
         "generalise to other queries (groups of queries, where they form groups) and to other "
         "trainings. The [CSV file](claims_by_collection.csv) has the "
-        "comparison that decided each verdict, and the smallest difference that the collection "
-        "could have shown. [The papers' claims](claims.md) has the papers' own experiments.",
+        "comparison that decided each verdict, its corrected p, and the smallest difference that "
+        "the collection could have shown. [The papers' claims](claims.md) has the papers' own "
+        "experiments.",
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
         "",
@@ -296,8 +297,9 @@ def _cell(cell: pd.Series) -> str:
         return cell["verdict"] + r"\*"
     if math.isnan(cell["effect"]):
         return cell["verdict"]
-    half_width = (cell["high"] - cell["low"]) / 2
-    return f"{cell['verdict']}, {interval(signed(cell['effect']), half_width)}"
+    effect = interval(signed(cell["effect"]), (cell["high"] - cell["low"]) / 2)
+    # The name of a comparison ends with its metric, as _finding writes it.
+    return f"{cell['verdict']}, {effect} in {cell['comparison'].rpartition(', ')[2]}"
 
 
 def write(

@@ -133,7 +133,7 @@ def table(evidence: Evidence) -> TableResult:
     columns = ["Question", *titles, "over collections", "verdict"]
     sections = [
         Section("First less second", _lines(answers, overall)),
-        Section("Groups", _group_lines(studies), ["Group", *titles, "losses on each", ""]),
+        Section("Groups", _group_lines(studies), ["Group", *titles, "losses on each"]),
     ]
     caption = (
         "Groups of losses under one protocol, by what their formulas are built on. The upper part "
@@ -211,7 +211,7 @@ def _group_lines(studies: Sequence[Groups]) -> list[list[str]]:
             mean = study.over_queries(PRIMARY)[study.labels.index(group)]
             cells.append(measured(mean.mean, mean.interval().half_width))
             counts.append(str(len(study.members[group])))
-        lines.append([group, *cells, ", ".join(counts), ""])
+        lines.append([group, *cells, ", ".join(counts)])
     return lines
 
 
