@@ -218,10 +218,10 @@ def _explain(picture: Figure, grid: GridSpec, room: bool, marked: bool) -> None:
     sign: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": "#555555", "markersize": 4}
     handles = [
         Line2D([], [], label="may be the best", **sign),
-        Line2D([], [], markerfacecolor="white", label="is behind another one", **sign),
+        Line2D([], [], markerfacecolor="white", label="significantly behind another one", **sign),
         Line2D([], [], color="#555555", label="95 % interval of the difference"),
         Line2D([], [], label="further below", **sign | {"marker": "<"}),
-        Patch(color=_SHADE, label="nearer than the controls: not ranked"),
+        Patch(color=_SHADE, label="as near as two controls may be"),
     ]
     if marked:
         tick = sign | {"marker": "|", "color": "#999999", "markersize": 6}

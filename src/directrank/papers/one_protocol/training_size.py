@@ -38,7 +38,8 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
         "Left: test NDCG@10 of methods of every family by the number of training queries in each "
         f"fold; the losses train the network. Right: of all {len(full.pairs)} pairs, the share "
         "that differs significantly and by more than the controls, the share shown to differ by "
-        f"more than {full.margin:g}, and the share shown to differ by less. {_lead(studies)} "
+        f"more than {full.margin:g}, and the share shown to differ by less, but not significantly "
+        f"different. {_lead(studies)} "
         "All methods are evaluated on the same queries, so that the interval of a mean, ± "
         f"{measured(data['half_width'].median())} in the median, says little of a difference. "
         f"{full.standard} With fewer training queries than all every method has "
@@ -70,7 +71,7 @@ def draw(data: pd.DataFrame, margin: float) -> Figure:
     for number, (column, label) in enumerate(
         (
             ("differ", "differ"),
-            ("equivalent", "equivalent"),
+            ("equivalent", f"equivalent within {margin:g},\nnot different"),
             ("beyond", f"shown to differ by\nmore than {margin:g}"),
         )
     ):

@@ -40,7 +40,7 @@ TITLE = "The claims of five papers: what they say, and what we measured"
 LEGEND = """\
 Shaded: the values that agree with the claim. Marker: our effect, with its
 95 % interval, in the comparison on which the verdict rests. As stated: how
-many of a claim's comparisons are as the paper says."""
+many of a claim's comparisons agree with it, significantly or not."""
 
 #: Units of effects that are drawn → points of the metric in one unit.
 POINTS = {"NDCG": 100.0, "nDCG": 100.0, "AP": 100.0, "MAP": 100.0, "NDCG (%)": 1.0}
@@ -114,7 +114,8 @@ def caption(claims: pd.DataFrame, shown: pd.DataFrame) -> str:
         f"{overall['edition'].iloc[0]} measures, by verdict. Shaded: the values that agree with "
         "the claim. The marker is the effect, in points of the metric (hundredths), of the "
         "comparison on which the verdict rests, with its 95 % interval; the paper's claim may "
-        "consist of several, of which the second column counts those that are as stated."
+        "consist of several, of which the second column counts those that agree with it, "
+        "significantly or not."
     )
 
 
@@ -134,7 +135,7 @@ def _figure(shown: pd.DataFrame) -> Figure:
     figure.text(0.008, 1 - 0.14 / height, TITLE, fontsize=8.5, weight="bold", va="center")
     axes.set(xlim=(-EDGE, EDGE), ylim=(places[-1] + 0.8, places[0] - 1.8))
     axes.set_xticks(range(-10, 11, 5), [minus(str(tick)) for tick in range(-10, 11, 5)])
-    axes.set_xlabel("effect in points of the metric; positive: as claimed")
+    axes.set_xlabel("effect in points of the metric; shaded: as claimed")
     axes.set_yticks([])
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)

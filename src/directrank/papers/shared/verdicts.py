@@ -31,7 +31,7 @@ MEANING = {
     ),
     TREND: (
         "every part was measured and has the stated direction, but at least one of them is not "
-        "significant"
+        "significant; it may even be shown to be within the margin"
     ),
     INCONCLUSIVE: (
         "no part was contradicted, but some part has the opposite direction, is a tie (also one "
