@@ -67,7 +67,7 @@ reproduce: $(READY)  ## run the demo edition; writes figures/demo and paper_tabl
 real: $(READY)  ## run the edition on real data; needs four archives in data/raw (or DIRECTRANK_RAW)
 	$(SNAKEMAKE) --cores $(CORES) --configfile config/real.yaml $(ON_GPUS)
 
-real-%: $(READY)  ## run one paper's part of it (real-qin2010, …) or one collection of one protocol (real-msrd, …)
+real-%: $(READY)  ## run one paper's part of it (real-qin2010, …), one collection of one protocol (real-msrd, …), or its real-training_size
 	$(SNAKEMAKE) only_$* --cores $(CORES) --configfile config/real.yaml $(ON_GPUS)
 
 paper: $(READY)  ## run the edition at the papers' scale, on GPUs where there are some; needs every archive (docs/scale.md has the hours)

@@ -153,10 +153,16 @@ def commands(demo: Edition, real: Edition) -> str:
         if claims_of(paper) == {}:
             what = "one protocol on all its collections"
         rows.append((f"`make real-{paper}`", what, real, keys))
-    collections = (papers.product(*key).collection for key in real.keys)
-    for name in dict.fromkeys(name for name in collections if name):
-        keys = [key for key in real.keys if papers.product(*key).collection == name]
-        rows.append((f"`make real-{name}`", f"one protocol on {name}", real, keys))
+    parts: dict[str, list[Key]] = {}
+    for key in real.keys:
+        item = papers.product(*key)
+        if of := item.part or item.collection:
+            parts.setdefault(of, []).append(key)
+    for name, keys in parts.items():
+        what = f"one protocol on {name}"
+        if name not in catalog.load():
+            what = f"one protocol: {', '.join(f'`{product}`' for _, product in keys)}"
+        rows.append((f"`make real-{name}`", what, real, keys))
     rows.append(("`make real`", "the whole edition `real`", real, real.keys))
     head = [
         "command",

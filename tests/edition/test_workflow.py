@@ -307,10 +307,15 @@ def test_published_values_and_templates_count_by_their_content(study, tiny, tmp_
     assert not {*before} & {*digests(tmp_path)}
 
 
+#: Those of the edition ``real``.
+COLLECTIONS = ("ohsumed", "mq2008", "clueweb09", "msrd")
+
+
 def test_a_collections_part_is_its_own():
     real = workflow_of(study_of("real"))
-    assert real.collections() == ["ohsumed", "mq2008", "clueweb09", "msrd"]
-    files = real.collection_files("msrd")
+    targets = real.targets()
+    assert list(targets) == [*real.papers(), *COLLECTIONS, "training_size"]
+    files = targets["msrd"]
     assert "paper_tables/real/one_protocol/per_query_msrd.parquet" in files
     assert "paper_tables/real/one_protocol/table_msrd.csv" in files
     assert not [name for name in files if "ohsumed" in name or "collections" in name]
@@ -319,14 +324,15 @@ def test_a_collections_part_is_its_own():
     assert {(spec["data"]["name"], spec["fold"]) for spec in specs} == {
         ("msrd", fold) for fold in range(1, 6)
     }
-    assert {spec.get("train_queries") for spec in specs} == {None, 300, 1200, 4800}
+    assert {spec.get("train_queries") for spec in specs} == {None}
+    assert "figures/real/one_protocol/figure_training_size.csv" in targets["training_size"]
 
 
 def test_what_is_drawn_from_published_values_reads_those_of_every_collection():
     real = workflow_of(study_of("real"))
     read = real.part_values(real.parts["one_protocol_collections"])
     assert [name.split("per_query_")[1] for name in read] == [
-        f"{collection}.parquet" for collection in real.collections()
+        f"{collection}.parquet" for collection in COLLECTIONS
     ]
     assert real.part_values(real.parts["qin2010"]) == []
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from directrank.edition.plan import Study, runs_of_papers
+from directrank.edition.plan import Study, owners_of_runs
 from directrank.study.specification import in_passes
 
 
@@ -42,10 +42,10 @@ def processes(study: Study, runs: Sequence[str]) -> list[list[str]]:
 def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str, RunBatch]:
     """The batches of a study by name, such as ``qin2010-ohsumed-f1-2``.
 
-    The runs of a batch belong to the same papers and read the same fold, and either all use a GPU
-    or none does. A changed run that is predicted to take as long as the old one takes its place and
-    leaves the other batches as they are. What a GPU trains in one pass stays together, however long
-    it takes.
+    The runs of a batch belong to the same papers, or parts of them, and read the same fold, and
+    either all use a GPU or none does. A changed run that is predicted to take as long as the old
+    one takes its place and leaves the other batches as they are. What a GPU trains in one pass
+    stays together, however long it takes.
 
     Args:
         study: the plan.
@@ -53,12 +53,11 @@ def batches(study: Study, seconds: Mapping[str, float], most: float) -> dict[str
         most: the most seconds of a batch of several processes.
     """
     groups: dict[str, list[str]] = {}
-    papers = runs_of_papers(study)
+    owners = owners_of_runs(study)
     for run, spec in study.runs.items():
         fold = "" if spec["fold"] is None else f"-f{spec['fold']}"
         device = "-gpu" if gpus(study, run) else ""
-        needed = "_".join(paper for paper, runs in papers.items() if run in runs)
-        group = f"{needed}-{study.run_data[run]}{fold}{device}"
+        group = f"{'_'.join(owners.get(run, ()))}-{study.run_data[run]}{fold}{device}"
         groups.setdefault(group, []).append(run)
     result = {}
     for group, runs in groups.items():

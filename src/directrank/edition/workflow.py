@@ -42,19 +42,23 @@ FOLDERS: Mapping[papers.Kind, str] = {
 PREPARING, GPU, LONG, DRAWING = 4, 3, 2, 1
 
 
+#: The part of a paper that covers all collections.
+ACROSS = "collections"
+
+
 @dataclass(frozen=True)
 class ProductGroup:
-    """Products of a paper that are made by one job: all, or those of one or of all collections.
+    """Products of a paper that are made by one job.
 
     Attributes:
         paper: the paper.
-        collection: the collection of which they are; None if they are of no single one.
+        part: the part of the paper of which they are, such as a collection; None for all of it.
         products: their names.
         has_claims: whether the job tests the paper's claims, too.
     """
 
     paper: str
-    collection: str | None
+    part: str | None
     products: tuple[str, ...]
     has_claims: bool
 
@@ -497,23 +501,22 @@ class Workflow:
         """The papers of the edition, in its order."""
         return list(dict.fromkeys(paper for paper, _ in self.study.products))
 
-    def paper_files(self, paper: str) -> list[str]:
-        """All figures, tables and verdicts of one paper, and the results behind them."""
-        return self._files_of_parts(lambda part: part.paper == paper)
+    def targets(self) -> dict[str, list[str]]:
+        """What can be made by itself: each paper, each collection, and what is a part of its own.
 
-    def collections(self) -> list[str]:
-        """The collections on which per-collection experiments are made."""
-        every = (entry["collections"] for entry in self.config["papers"].values())
-        return list(dict.fromkeys(name for names in every for name in names))
-
-    def collection_files(self, collection: str) -> list[str]:
-        """All figures, tables and values of one collection, and the results behind them."""
-        return self._files_of_parts(lambda part: part.collection == collection)
-
-    def _files_of_parts(self, chosen: Callable[[ProductGroup], bool]) -> list[str]:
-        parts = filter(chosen, self.parts.values())
+        Returns:
+            Name → all figures, tables, values and verdicts, and the results behind them.
+        """
+        found = {paper: [one for one in self.parts.values() if one.paper == paper]
+                 for paper in self.papers()}  # fmt: skip
+        for one in self.parts.values():
+            if one.part not in (None, ACROSS):
+                found.setdefault(one.part, []).append(one)
         made = (self.part_figures, self.part_tables, self.part_runs)
-        return [file for part in parts for files in made for file in files(part)]
+        return {
+            name: [file for one in parts for files in made for file in files(one)]
+            for name, parts in found.items()
+        }
 
     def plan_files(self) -> list[str]:
         """The plan of each figure and table."""
@@ -526,11 +529,11 @@ class Workflow:
         found: dict[str, ProductGroup] = {}
         for paper, product in self.study.products:
             item = papers.product(paper, product)
-            of = "collections" if item.across else item.collection
+            of = ACROSS if item.across else item.part or item.collection
             name = paper if of is None else f"{paper}_{of}"
             parts.setdefault(name, []).append(product)
             measured = of is None and bool(claims_of(paper))
-            found[name] = ProductGroup(paper, item.collection, tuple(parts[name]), measured)
+            found[name] = ProductGroup(paper, of, tuple(parts[name]), measured)
         return found
 
     def part_plans(self, part: ProductGroup) -> list[str]:

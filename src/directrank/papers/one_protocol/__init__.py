@@ -91,6 +91,7 @@ PRODUCTS: dict[str, Product] = (
             "training_size:figure_training_size",
             {"dataset": "msrd"},
             collection="msrd",
+            part="training_size",
             least=LEAST_RANKED,
         ),
         "table_msrd_harder": Product(
@@ -100,6 +101,7 @@ PRODUCTS: dict[str, Product] = (
             "harder:table_harder",
             {"dataset": "msrd"},
             collection="msrd",
+            part="training_size",
             least=LEAST_RANKED,
         ),
         "table_collections_trees": Product(

@@ -129,6 +129,7 @@ class Product:
         claims: the claims on which it bears, besides those that are tested on its runs. Its text
             quotes the verdicts on all of them, which are decided before it is made.
         collection: the collection of a product that is made for each collection.
+        part: the part of its paper in which it is made, if that is not its collection's or all.
         across: whether it covers all collections that an edition lists, if there are several. It is
             made from each one's product :attr:`reads`, not from runs.
         reads: the product of kind ``values`` from which it is made, with ``{collection}`` for each
@@ -151,6 +152,7 @@ class Product:
     computes: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
     collection: str | None = None
+    part: str | None = None
     across: bool = False
     reads: str | None = None
     least: int = 1
