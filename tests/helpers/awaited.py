@@ -18,6 +18,7 @@ from workflow_runs import ROOT
 AWAITED = (
     "figures/real/bruch2019/summary",
     "paper_tables/real/bruch2019/table1",
+    "paper_tables/real/one_protocol/table_training_size",
 )
 
 #: Committed products that are planned no longer.

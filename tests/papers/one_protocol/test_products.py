@@ -710,12 +710,12 @@ def test_every_product_names_its_data_set():
         if product.across:
             continue
         parts = ("trees",) if name.endswith("_trees") else tuple(SCORERS)
-        if name == "figure_training_size":
+        if name.endswith("_training_size"):
             parts = ("training_size", "tower", "trees")
         if name == "table_msrd_harder":
             parts = ("harder", "training_size", "untrained")
         assert product.needs == tuple(f"{product.collection}_{part}" for part in parts)
-        assert f"_{product.collection}" in name or name == "figure_training_size"
+        assert f"_{product.collection}" in name or name.endswith("_training_size")
         assert catalog.get(product.collection).title in product.title
         assert name.startswith("per_query" if product.kind == "values" else product.kind)
 

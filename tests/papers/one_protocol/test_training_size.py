@@ -50,6 +50,13 @@ def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
     assert per_size["differ"].tolist() == [0, 0, 3]
     assert per_size["beyond"].tolist() == [0, 0, 3]
     assert np.isfinite(data["half_width"]).all()
+    plan = make_plan(tmp_path, "one_protocol", "table_training_size", experiments)
+    build(plan, tmp_path / "runs", tmp_path / "table")
+    pairs = pd.read_csv(tmp_path / "table.csv")
+    differ = (~pairs["tied"]).groupby(pairs["train_queries"]).sum()
+    assert differ.tolist() == per_size["differ"].tolist()
+    page = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert page.index("300 training queries") < page.index("LambdaMART") < page.index("ListNet (")
 
 
 def test_every_family_is_trained_on_every_size_and_has_its_run_on_all_queries() -> None:

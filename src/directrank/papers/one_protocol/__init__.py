@@ -94,6 +94,16 @@ PRODUCTS: dict[str, Product] = (
             part="training_size",
             least=LEAST_RANKED,
         ),
+        "table_training_size": Product(
+            "table",
+            "One protocol, MSRD (movie search): which methods differ with more training queries",
+            ("msrd_training_size", "msrd_tower", "msrd_trees"),
+            "training_size:table_training_size",
+            {"dataset": "msrd"},
+            collection="msrd",
+            part="training_size",
+            least=LEAST_RANKED,
+        ),
         "table_msrd_harder": Product(
             "table",
             "One protocol, MSRD (movie search): a harder task, without the features of the title",

@@ -24,11 +24,35 @@ from directrank.stats.estimates import of_row
 #: Pairs that the table of pairs lists at most.
 SHOWN = 40
 
+#: The headings of such a table.
+COLUMNS = ("Better", "Worse", "difference in NDCG@10", "p", "verdict")
+
 
 def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     """Every pair of methods: all in the CSV file, those that differ to be read."""
     study = comparison(evidence, dataset)
-    pairs, margin = study.pairs, study.margin
+    margin, data = study.margin, every_pair(study)
+    sure = data[~data["tied"]]
+    caption = (
+        f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
+        "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
+        f"interval, which is not corrected, and p, corrected over all {len(data)} pairs, also of "
+        f"different scorers; all are in the CSV file. {study.standard} Queries without a relevant "
+        f"document are left out; there are {study.size}. {study.elsewhere}{study.scale()}"
+    )
+    layout = TableLayout(
+        _differences_sentence(data, sure, margin),
+        caption,
+        COLUMNS,
+        [clearest(data, margin)],
+        [_known_sentence(study, data)],
+    )
+    return TableResult(data, layout)
+
+
+def every_pair(study: Comparison) -> pd.DataFrame:
+    """A row per pair of methods: their difference, what the tests say of it, and the verdict."""
+    pairs = study.pairs
     data = pd.DataFrame(
         {
             **study.names.iloc[pairs["a"]].to_dict("list"),
@@ -46,26 +70,14 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
             "tied": study.verdicts[pairs["a"], pairs["b"]] == 0,
         }
     )
-    data = in_front(data.rename(columns={"other_method": "other"}), study.about)
-    sure = data[~data["tied"]]
-    clearest = sure.reindex(sure["p_corrected"].sort_values(kind="stable").index)[:SHOWN]
-    caption = (
-        f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
-        "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
-        f"interval, which is not corrected, and p, corrected over all {len(pairs)} pairs, also of "
-        f"different scorers; all are in the CSV file. {study.standard} Queries without a relevant "
-        f"document are left out; there are {study.size}. {study.elsewhere}{study.scale()}"
-    )
-    columns = ["Better", "Worse", "difference in NDCG@10", "p", "verdict"]
-    lines = [_line(row, margin) for row in clearest.itertuples()] or [["none", *[""] * 4]]
-    layout = TableLayout(
-        _differences_sentence(data, sure, margin),
-        caption,
-        columns,
-        [Section("", lines)],
-        [_known_sentence(study, data)],
-    )
-    return TableResult(data, layout)
+    return in_front(data.rename(columns={"other_method": "other"}), study.about)
+
+
+def clearest(data: pd.DataFrame, margin: float, title: str = "") -> Section:
+    """The pairs that differ, of :func:`every_pair`, the :data:`SHOWN` with the lowest p."""
+    sure = data[~data["tied"]].sort_values("p_corrected", kind="stable")[:SHOWN]
+    lines = [_line(row, margin) for row in sure.itertuples()]
+    return Section(title, lines or [["none", *[""] * (len(COLUMNS) - 1)]])
 
 
 def _line(row: Any, margin: float) -> list[str]:

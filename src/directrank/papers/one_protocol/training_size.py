@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from directrank.papers.one_protocol.differences import COLUMNS, SHOWN, clearest, every_pair
 from directrank.papers.one_protocol.methods import PRIMARY
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.shared import figures
@@ -15,7 +16,8 @@ from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
 from directrank.papers.shared.format import count, share, spread
 from directrank.papers.shared.methods import Method, by_method
-from directrank.papers.shared.product import FigureResult
+from directrank.papers.shared.product import FigureResult, TableResult
+from directrank.papers.shared.tables import TableLayout, in_front
 from directrank.stats.decisions import EQUIVALENT, MORE_THAN, ranked_pairs
 
 #: The scorers of the same methods on all training queries.
@@ -46,6 +48,32 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
         f"{spread(fewer, 'trial')}; with all, {scale[0].lower()}{scale[1:]}"
     )
     return FigureResult(figure, data, caption)
+
+
+def table_training_size(evidence: Evidence, dataset: str) -> TableResult:
+    """The pairs of the same methods with each number of training queries."""
+    studies = _studies(evidence, dataset)
+    pairs = {size: every_pair(study) for size, study in studies.items()}
+    full = studies[max(studies)]
+    sections = [
+        clearest(of_size, full.margin, f"{count(size)} training queries of a fold")
+        for size, of_size in pairs.items()
+    ]
+    caption = (
+        f"The pairs of methods that differ significantly in NDCG@10, at most {SHOWN} of each "
+        "number of training queries, ordered by p: the difference ± the half width of its 95% "
+        f"interval, which is not corrected, and p, corrected over all {len(full.pairs)} pairs; "
+        f"all pairs are in the CSV file. The losses train the network. {full.standard} "
+        f"{full.scale()}"
+    )
+    data = pd.concat(
+        [
+            in_front(of_size, full.about | {"train_queries": size})
+            for size, of_size in pairs.items()
+        ],
+        ignore_index=True,
+    )
+    return TableResult(data, TableLayout(_lead(studies), caption, COLUMNS, sections))
 
 
 def draw(data: pd.DataFrame, margin: float) -> Figure:
