@@ -77,7 +77,7 @@ def test_a_dry_run_says_what_it_would_take(
     assert "The 10 runs, their tables and figures take about 30 minutes on 2 cores" in said
     assert "No boosted trees are trained; --scorers linear tower trees adds them.\n" in said
     assert "2 methods are too few to compare, so figures of differences are left out.\n" in said
-    assert "Nothing was run" in said
+    assert "Nothing was trained" in said
     made = {path.name for path in (clicks.parent / "compare_clicks").iterdir()}
     assert made == {"data", "edition.yaml"}
 

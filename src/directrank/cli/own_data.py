@@ -133,7 +133,7 @@ def compare(options: argparse.Namespace) -> None:
         *("--cores", str(options.cores)),
     ]
     if options.dry_run:
-        print(f"Nothing was run. Without --dry-run, this is run: {' '.join(command)}")
+        print(f"Nothing was trained. Without --dry-run, this is run: {' '.join(command)}")
         return
     completed = subprocess.run(command).returncode == 0
     failed, trained = _outcome(plan, request.name, folder)

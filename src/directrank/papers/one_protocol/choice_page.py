@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from directrank import losses
@@ -20,9 +21,19 @@ from directrank.papers.one_protocol.choice import (
 )
 from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.losses_page import section, significant
-from directrank.papers.shared.format import DIGITS, count, counted, listed, number, signed
+from directrank.papers.one_protocol.methods import CONTROLS, PRIMARY, SCORERS
+from directrank.papers.shared.format import (
+    DIGITS,
+    count,
+    counted,
+    interval,
+    listed,
+    number,
+    signed,
+)
 from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
+from directrank.stats.estimates import Estimate
 from directrank.system.io import write_text
 
 RULE = """\
@@ -50,9 +61,11 @@ Tests are for other queries and other trainings, and are corrected.
 better, by more than controls may be apart.
 
 *May be the best* are the methods among which the best is with 95 % confidence: a method is left \
-out if another one is significantly ahead of it. *As good as the first* are those whose difference \
-from the highest mean is shown to be smaller than {margin}; a method that is not among them need \
-not be worse, because the collections may be too small to tell."""
+out if another one is significantly ahead of it, after correction over its own pairs only. An \
+asterisk is corrected over all pairs, so that also a method without one may be left out. *As good \
+as the first* are those whose difference from the highest mean is shown to be smaller than \
+{margin}; a method that is not among them need not be worse, because the collections may be too \
+small to tell."""
 
 COSTS = """\
 *ms* and *MB* are the time and memory of the forward and backward pass on a CPU, for 1000 lists \
@@ -61,6 +74,9 @@ benchmark](../../benchmarks/results/losses.csv) measured them. *s* is the time t
 configuration of an ensemble took to train in one fold, the mean over the collections. \
 *Sensitivity* is the range of validation NDCG@10 over the values that were tried of the method's \
 own setting, at the best learning rate for each."""
+
+#: The loss of those who do not rank: a mean squared error of single documents.
+POINTWISE = "RMSE"
 
 #: Columns of the evidence on any methods.
 BESIDE = (
@@ -104,15 +120,28 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         "# Which loss?",
         _advised(results, _of_losses(results), found[0].advice),
         *(
-            ("Boosted trees, by the same rule:", _advised(results, _of_trees(results), trees))
+            (
+                "Boosted trees, by the same rule:",
+                _advised(results, _of_trees(results), trees),
+                _trees_or_losses(results),
+            )
             if trees
             else ()
         ),
         _scope(results, larger=sizes is not None),
-        *(() if sizes is None else ("## With more training queries", _by_size(results, sizes))),
+        *(
+            ()
+            if sizes is None
+            else (
+                "## With more training queries",
+                _by_size(results, sizes, found[0].advice.default),
+            )
+        ),
         "## The rule",
         RULE.format(margin=margin, cheap=CHEAP),
         "## By task and data",
+        "Where several rows fit, none of them decides: take what holds if nothing is known, and "
+        "[compare it on your data](../../docs/your_data.md) with the losses of your rows.",
         _situations(results, found),
         *_indistinguishable(found),
         "## What the collections represent",
@@ -182,8 +211,13 @@ class Subject:
 
 def _of_losses(results: Results) -> Subject:
     def cost(name: str) -> str:
-        ms = results.ms(results.loss_of(name))
-        return "" if ms is None else f"{significant(ms)} ms per 1000 lists of 120 documents"
+        ms, plain = (results.ms(results.loss_of(one)) for one in (name, POINTWISE))
+        if ms is None:
+            return ""
+        beside = ""
+        if plain is not None and name != POINTWISE:
+            beside = f" ({POINTWISE}: {significant(plain)})"
+        return f"{significant(ms)} ms per 1000 lists of 120 documents{beside}"
 
     return Subject("losses", lambda name: _link(results, name), cost)
 
@@ -237,11 +271,19 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
             f"every one that is tied needs tuning: {moves(name)}, more than controls may be apart"
         )
     elif name in field.moves:
-        tuning = f"{moves(name)}, no more than controls may be apart"
+        tuning = f"{moves(name)}, no more than [chance](#the-rule) may"
     lines = [
         f"{start('Take', name)} Its mean NDCG@10 over {counted(len(field.each), 'collection')}, "
-        f"{mean(name)}, {rank}; {tuning}."
+        f"{mean(name)}, {rank}; {tuning}. {_differ(whole, subject.several)}."
     ]
+    if POINTWISE in whole.order and name != POINTWISE:
+        gap = whole.together.difference(name, POINTWISE)
+        sure = POINTWISE in whole.together.told_apart(name)
+        lines.append(
+            f"- **If you train with {POINTWISE} today**, {name} less {POINTWISE} is "
+            f"{interval(signed(gap.mean), gap.interval().half_width)}, which is "
+            f"{'' if sure else 'not '}significant after correction over all pairs."
+        )
     if name := advice.tuned:
         lines.append(
             f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), and "
@@ -251,13 +293,54 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
         better, others = whole.beaten_by(name), advice.also_behind
         also = ""
         if others:
-            also = f" Over all of them {listed(others)} {_are(len(others))} behind, too."
+            also = f" Also behind: {listed(others)}."
         lines.append(
             f"{start('Avoid', name)} {better} of the {len(whole.order) - 1} other "
             f"{subject.several} {_are(better)} significantly better; its mean is "
             f"{mean(name)}.{also}"
         )
     return "\n".join(lines)
+
+
+def _differ(whole: Standing, what: str) -> str:
+    """How many pairs differ significantly."""
+    pairs = whole.together.pairs
+    words = pairs["verdict"].value_counts()
+    sure = int(words.get(BETTER, 0) + words.get(WORSE, 0))
+    return (
+        f"{sure} of {len(pairs)} pairs of {len(whole.together.labels)} {what} differ significantly"
+    )
+
+
+def _trees_or_losses(results: Results) -> str:
+    """On each collection the highest ensemble beside the highest loss with a scorer."""
+    rows = []
+    for one in results.collections:
+        every = results.studies[one.name].every
+        means = [estimate.mean for estimate in every.over_queries(PRIMARY)]
+        is_tree = every.names["scorer"] == SCORERS["trees"]
+        is_loss = ~is_tree & (every.names["scorer"] != SCORERS[CONTROLS])
+        tree, loss = (
+            max(map(int, np.flatnonzero(kind)), key=means.__getitem__)
+            for kind in (is_tree, is_loss)
+        )
+        (gap,) = every.crossed(PRIMARY).differences([tree], [loss]).itertuples()
+        half_width = Estimate(gap.difference, gap.error, gap.freedom).interval().half_width
+        rows.append(
+            [
+                one.short,
+                "–" if one.trained_on is None else count(one.trained_on),
+                *(f"{every.labels[place]} {number(means[place])}" for place in (tree, loss)),
+                interval(signed(gap.difference), half_width),
+            ]
+        )
+    columns = ["collection", "training queries", "highest ensemble", "highest loss", "difference"]
+    text = (
+        "**Trees or a loss?** The highest mean NDCG@10 of either kind on each collection. The two "
+        "were chosen by these numbers, so that the interval of their difference, which is not "
+        "corrected, is no test."
+    )
+    return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=4))])
 
 
 def _are(number: int) -> str:
@@ -291,9 +374,16 @@ def _trained_on(results: Results) -> str:
     return f"{count(min(known))} to {count(max(known))}"
 
 
-def _by_size(results: Results, sizes: pd.DataFrame) -> str:
-    """Which methods of every family have the highest means, by the number of queries."""
-    columns = ["training queries of a fold", "pairs that differ", "trees", "highest losses", "last"]
+def _by_size(results: Results, sizes: pd.DataFrame, default: str) -> str:
+    """Which methods of every family have the highest means, by the number of queries.
+
+    Args:
+        results: of one protocol.
+        sizes: see :func:`page`.
+        default: the loss to take if nothing is known.
+    """
+    columns = ["training queries of a fold", "pairs that differ", "trees", default,
+               "highest losses", "last"]  # fmt: skip
     trees = {ensemble.name for ensemble in results.ensembles}
     rows = []
     for size, some in sizes.groupby("train_queries"):
@@ -306,6 +396,7 @@ def _by_size(results: Results, sizes: pd.DataFrame) -> str:
                 count(int(size)),
                 f"{some['differ'].iloc[0]} of {some['pairs'].iloc[0]}",
                 ", ".join(ensembles) or "–",
+                f"{means[default]:.4f}" if default in means else "–",
                 ", ".join(priced[name] for name in highest),
                 priced[means.index[-1]],
             ]
@@ -313,9 +404,9 @@ def _by_size(results: Results, sizes: pd.DataFrame) -> str:
     picture = f"../../figures/{results.edition}/one_protocol/figure_training_size.png"
     text = (
         f"Methods of every family were trained on ever more queries of {sizes['dataset'].iloc[0]} "
-        f"([picture]({picture})): their mean NDCG@10, where losses train the network, of the trees "
-        "and of the three losses for which it is the highest. Most of the differences between "
-        "these are not significant."
+        f"([picture]({picture})). The table has the mean NDCG@10 of all ensembles among them, of "
+        f"the network trained with {default}, and of the networks trained with the three losses "
+        "for which it is the highest. Most of the differences between these are not significant."
     )
     return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
 
@@ -450,12 +541,10 @@ def _beside(whole: Standing, name: str) -> list[str]:
 def _how_much(whole: Standing, what: str) -> str:
     """How much these collections can tell."""
     together = whole.together
-    words = together.pairs["verdict"].value_counts()
-    sure = int(words.get(BETTER, 0) + words.get(WORSE, 0))
+    near = int((together.pairs["verdict"] == EQUIVALENT).sum())
     return (
-        f"{sure} of {len(together.pairs)} pairs of {len(together.labels)} {what} differ "
-        f"significantly (marked \\* where one of them is the first), and "
-        f"{words.get(EQUIVALENT, 0)} are equivalent within {together.margin:g}. Controls may be "
+        f"{_differ(whole, what)} (marked \\* where one of them is the first), and "
+        f"{near} are equivalent within {together.margin:g}. Controls may be "
         f"{number(whole.distance)} apart."
     )
 
