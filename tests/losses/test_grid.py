@@ -46,7 +46,9 @@ def test_every_cell_trains(metric, relaxation):
     labels[:, 0] = 1  # no list without a relevant document
     mask = torch.rand(8, 12, generator=generator) > 0.1
     mask[:, 0] = True
-    loss = losses.compose({"name": metric, "k": 5}, relaxation)
+    # Nearly every list has a hit among its first five, so that nothing is left to learn.
+    k = 3 if metric == "hit_rate" else 5
+    loss = losses.compose({"name": metric, "k": k}, relaxation)
     weights = torch.tensor([-0.3, 0.5, 0.0, 0.3], requires_grad=True)
     optimizer = torch.optim.Adam([weights], lr=0.1)
     measure = metrics.get("ndcg")
