@@ -15,11 +15,7 @@ from directrank.edition.plan import Study
 from workflow_runs import ROOT
 
 #: Products that are planned and not made yet, by their files' path without suffix.
-AWAITED = (
-    "figures/real/bruch2019/summary",
-    "paper_tables/real/bruch2019/table1",
-    "paper_tables/real/one_protocol/table_training_size",
-)
+AWAITED = ("paper_tables/real/one_protocol/table_training_size",)
 
 #: Committed products that are planned no longer.
 FORMER = ("paper_tables/real/one_protocol/table_msrd_trees",)
