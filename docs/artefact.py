@@ -153,12 +153,9 @@ def commands(demo: Edition, real: Edition) -> str:
         if claims_of(paper) == {}:
             what = "one protocol on all its collections"
         rows.append((f"`make real-{paper}`", what, real, keys))
-    parts: dict[str, list[Key]] = {}
-    for key in real.keys:
-        item = papers.product(*key)
-        if of := item.part or item.collection:
-            parts.setdefault(of, []).append(key)
-    for name, keys in parts.items():
+    parts = dict.fromkeys(papers.product(*key).made_in for key in real.keys)
+    for name in (part for part in parts if part not in (None, papers.ACROSS)):
+        keys = [key for key in real.keys if papers.product(*key).made_in == name]
         what = f"one protocol on {name}"
         if name not in catalog.load():
             what = f"one protocol: {', '.join(f'`{product}`' for _, product in keys)}"

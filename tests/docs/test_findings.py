@@ -7,7 +7,6 @@ the page must have it word for word. Any other number on these pages must belong
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -30,7 +29,7 @@ from directrank.papers.shared.verdicts import (
     TREND,
     VERDICTS,
 )
-from staged import staged
+from staged import effects, staged
 from workflow_runs import ROOT
 
 #: Names with numbers, on every page.
@@ -215,15 +214,6 @@ def rounds_do_not_matter() -> bool:
     """Whether no number of rounds of Sinkhorn scaling differs significantly from 30."""
     rows = csv("paper_tables/real/pobrotyn2021/table_sinkhorn_ohsumed.csv").dropna()
     return bool((rows["gain"].abs() < rows["gain_half_width"]).all())
-
-
-def effects() -> str:
-    spec = importlib.util.spec_from_file_location("effects", ROOT / "docs/effects.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return str(module.table(staged()))
 
 
 CUBIC = "Artificial data of Burges2006 (cubic polynomial)"

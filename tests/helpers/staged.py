@@ -6,6 +6,7 @@ were committed together with the pages.
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import tempfile
 from functools import cache
@@ -36,3 +37,8 @@ def staged() -> Path:
     """The folder with the staged results in ``figures`` and ``paper_tables``."""
     folder = Path(_folder().name)
     return folder if any(folder.iterdir()) else ROOT
+
+
+def effects() -> str:
+    """The table that ``docs/effects.py`` writes of these results."""
+    return str(runpy.run_path(str(ROOT / "docs/effects.py"))["table"](staged()))

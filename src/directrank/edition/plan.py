@@ -96,16 +96,16 @@ def runs_of_papers(study: Study) -> dict[str, set[str]]:
 
 def owners_of_runs(study: Study) -> dict[str, list[str]]:
     """The papers that need each run; of a paper in which one part alone does, that part."""
-    parts: dict[str, dict[str, set[str | None]]] = {}
+    parts: dict[str, dict[str, str | None]] = {}
     for (paper, product), runs in runs_of_products(study).items():
         part = papers.product(paper, product).part
         for run in runs:
-            parts.setdefault(run, {}).setdefault(paper, set()).add(part)
+            of_run = parts.setdefault(run, {})
+            of_run[paper] = part if of_run.get(paper, part) == part else None
     return {
-        run: [f"{paper}_{own.copy().pop()}" if len(own) == 1 and None not in own else paper
-              for paper, own in of_run.items()]
+        run: [paper if part is None else f"{paper}_{part}" for paper, part in of_run.items()]
         for run, of_run in parts.items()
-    }  # fmt: skip
+    }
 
 
 def load(config: Mapping[str, Any], root: str | Path | None = None) -> Study:

@@ -42,10 +42,6 @@ FOLDERS: Mapping[papers.Kind, str] = {
 PREPARING, GPU, LONG, DRAWING = 4, 3, 2, 1
 
 
-#: The part of a paper that covers all collections.
-ACROSS = "collections"
-
-
 @dataclass(frozen=True)
 class ProductGroup:
     """Products of a paper that are made by one job.
@@ -507,10 +503,10 @@ class Workflow:
         Returns:
             Name → all figures, tables, values and verdicts, and the results behind them.
         """
-        found = {paper: [one for one in self.parts.values() if one.paper == paper]
-                 for paper in self.papers()}  # fmt: skip
+        found: dict[str, list[ProductGroup]] = {paper: [] for paper in self.papers()}
         for one in self.parts.values():
-            if one.part not in (None, ACROSS):
+            found[one.paper].append(one)
+            if one.part not in (None, papers.ACROSS):
                 found.setdefault(one.part, []).append(one)
         made = (self.part_figures, self.part_tables, self.part_runs)
         return {
@@ -529,7 +525,7 @@ class Workflow:
         found: dict[str, ProductGroup] = {}
         for paper, product in self.study.products:
             item = papers.product(paper, product)
-            of = ACROSS if item.across else item.part or item.collection
+            of = item.made_in
             name = paper if of is None else f"{paper}_{of}"
             parts.setdefault(name, []).append(product)
             measured = of is None and bool(claims_of(paper))

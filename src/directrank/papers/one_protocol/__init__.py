@@ -36,6 +36,32 @@ _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
     ),
 )
 
+#: The products of methods with ever more training queries, and on a harder task: kind, name,
+#: subject, what they are made from, and function.
+_BY_SIZE: tuple[tuple[Kind, str, str, tuple[str, ...], str], ...] = (
+    (
+        "figure",
+        "figure_training_size",
+        "when the choice of a method matters",
+        ("training_size", "tower", "trees"),
+        "training_size:figure_training_size",
+    ),
+    (
+        "table",
+        "table_training_size",
+        "which methods differ with more training queries",
+        ("training_size", "tower", "trees"),
+        "training_size:table_training_size",
+    ),
+    (
+        "table",
+        "table_msrd_harder",
+        "a harder task, without the features of the title",
+        ("harder", "training_size", "untrained"),
+        "harder:table_harder",
+    ),
+)
+
 #: The products of all collections together, likewise.
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "all methods, less the best", "across:figure_dots"),
@@ -84,36 +110,21 @@ PRODUCTS: dict[str, Product] = (
             timed=True,
             compares="questions:pairs",
         ),
-        "figure_training_size": Product(
-            "figure",
-            "One protocol, MSRD (movie search): when the choice of a method matters",
-            ("msrd_training_size", "msrd_tower", "msrd_trees"),
-            "training_size:figure_training_size",
+    }
+    | {
+        name: Product(
+            kind,
+            f"One protocol, MSRD (movie search): {what}",
+            tuple(f"msrd_{part}" for part in needs),
+            function,
             {"dataset": "msrd"},
             collection="msrd",
             part="training_size",
             least=LEAST_RANKED,
-        ),
-        "table_training_size": Product(
-            "table",
-            "One protocol, MSRD (movie search): which methods differ with more training queries",
-            ("msrd_training_size", "msrd_tower", "msrd_trees"),
-            "training_size:table_training_size",
-            {"dataset": "msrd"},
-            collection="msrd",
-            part="training_size",
-            least=LEAST_RANKED,
-        ),
-        "table_msrd_harder": Product(
-            "table",
-            "One protocol, MSRD (movie search): a harder task, without the features of the title",
-            ("msrd_harder", "msrd_training_size", "msrd_untrained"),
-            "harder:table_harder",
-            {"dataset": "msrd"},
-            collection="msrd",
-            part="training_size",
-            least=LEAST_RANKED,
-        ),
+        )
+        for kind, name, what, needs, function in _BY_SIZE
+    }
+    | {
         "table_collections_trees": Product(
             "table",
             "One protocol over collections: boosted trees, choice by choice",

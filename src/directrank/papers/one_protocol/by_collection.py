@@ -263,9 +263,7 @@ def markdown(data: pd.DataFrame) -> str:
         cells = [_cell(by_title.loc[title]) for title in titles]
         rows.append([claim, part["statement"].iloc[0], *cells])
     meanings = "; ".join(f"*{word}*: {meaning}" for word, meaning in MEANING.items())
-    notes = {
-        claim: READINGS[claim].note for claim in dict.fromkeys(data["claim"]) if claim in READINGS
-    }
+    notes = [f"*{claim}.* {reading.note}" for claim, reading in READINGS.items() if reading.note]
     lines = [
         "# The papers' claims on every real collection",
         "",
@@ -284,7 +282,7 @@ def markdown(data: pd.DataFrame) -> str:
         "",
         *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
         "",
-        *(line for claim, note in notes.items() if note for line in (f"*{claim}.* {note}", "")),
+        *(line for note in notes for line in (note, "")),
         f"{meanings}.",
         "",
     ]

@@ -33,7 +33,7 @@ from directrank.papers.shared.format import (
 )
 from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.decisions import BETTER, EQUIVALENT, WORSE
-from directrank.stats.estimates import Estimate
+from directrank.stats.estimates import of_row
 from directrank.system.io import write_text
 
 RULE = """\
@@ -305,8 +305,7 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
 def _differ(whole: Standing, what: str) -> str:
     """How many pairs differ significantly."""
     pairs = whole.together.pairs
-    words = pairs["verdict"].value_counts()
-    sure = int(words.get(BETTER, 0) + words.get(WORSE, 0))
+    sure = int(pairs["verdict"].isin([BETTER, WORSE]).sum())
     return (
         f"{sure} of {len(pairs)} pairs of {len(whole.together.labels)} {what} differ significantly"
     )
@@ -320,18 +319,14 @@ def _trees_or_losses(results: Results) -> str:
         means = [estimate.mean for estimate in every.over_queries(PRIMARY)]
         is_tree = every.names["scorer"] == SCORERS["trees"]
         is_loss = ~is_tree & (every.names["scorer"] != SCORERS[CONTROLS])
-        tree, loss = (
-            max(map(int, np.flatnonzero(kind)), key=means.__getitem__)
-            for kind in (is_tree, is_loss)
-        )
+        tree, loss = (int(np.where(kind, means, -np.inf).argmax()) for kind in (is_tree, is_loss))
         (gap,) = every.crossed(PRIMARY).differences([tree], [loss]).itertuples()
-        half_width = Estimate(gap.difference, gap.error, gap.freedom).interval().half_width
         rows.append(
             [
                 one.short,
                 "–" if one.trained_on is None else count(one.trained_on),
                 *(f"{every.labels[place]} {number(means[place])}" for place in (tree, loss)),
-                interval(signed(gap.difference), half_width),
+                interval(signed(gap.difference), of_row(gap).interval().half_width),
             ]
         )
     columns = ["collection", "training queries", "highest ensemble", "highest loss", "difference"]

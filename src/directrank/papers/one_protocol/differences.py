@@ -35,10 +35,9 @@ def table_pairs(evidence: Evidence, dataset: str) -> TableResult:
     sure = data[~data["tied"]]
     caption = (
         f"The {'pairs' if len(sure) <= SHOWN else f'{SHOWN} clearest pairs'} of methods that "
-        "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
-        f"interval, which is not corrected, and p, corrected over all {len(data)} pairs, also of "
-        f"different scorers; all are in the CSV file. {study.standard} Queries without a relevant "
-        f"document are left out; there are {study.size}. {study.elsewhere}{study.scale()}"
+        f"{in_order(len(data))}, also of different scorers; all are in the CSV file. "
+        f"{study.standard} Queries without a relevant document are left out; there are "
+        f"{study.size}. {study.elsewhere}{study.scale()}"
     )
     layout = TableLayout(
         _differences_sentence(data, sure, margin),
@@ -78,6 +77,18 @@ def clearest(data: pd.DataFrame, margin: float, title: str = "") -> Section:
     sure = data[~data["tied"]].sort_values("p_corrected", kind="stable")[:SHOWN]
     lines = [_line(row, margin) for row in sure.itertuples()]
     return Section(title, lines or [["none", *[""] * (len(COLUMNS) - 1)]])
+
+
+def in_order(pairs: int) -> str:
+    """What :func:`clearest` shows, for a caption.
+
+    Args:
+        pairs: how many pairs the tests are corrected over.
+    """
+    return (
+        "differ significantly in NDCG@10, ordered by p: the difference ± the half width of its 95% "
+        f"interval, which is not corrected, and p, corrected over all {pairs} pairs"
+    )
 
 
 def _line(row: Any, margin: float) -> list[str]:

@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from directrank.papers.one_protocol.differences import COLUMNS, SHOWN, clearest, every_pair
+from directrank.papers.one_protocol.differences import (
+    COLUMNS,
+    SHOWN,
+    clearest,
+    every_pair,
+    in_order,
+)
 from directrank.papers.one_protocol.methods import PRIMARY
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.shared import figures
@@ -60,11 +66,9 @@ def table_training_size(evidence: Evidence, dataset: str) -> TableResult:
         for size, of_size in pairs.items()
     ]
     caption = (
-        f"The pairs of methods that differ significantly in NDCG@10, at most {SHOWN} of each "
-        "number of training queries, ordered by p: the difference ± the half width of its 95% "
-        f"interval, which is not corrected, and p, corrected over all {len(full.pairs)} pairs; "
-        f"all pairs are in the CSV file. The losses train the network. {full.standard} "
-        f"{full.scale()}"
+        f"The pairs of methods that {in_order(len(full.pairs))}; at most {SHOWN} of each number of "
+        "training queries are shown, and all pairs are in the CSV file. The losses train the "
+        f"network. {full.standard} {full.scale()}"
     )
     data = pd.concat(
         [

@@ -43,6 +43,9 @@ ORIGINS = {"stand-in": STANDIN, OTHER_REAL: OTHER_DATA}
 #: The placeholder for the collection in the entry of a product that is made for each one.
 PLACEHOLDER = "{collection}"
 
+#: The part of a paper that covers all collections.
+ACROSS = "collections"
+
 #: Suffix of the file of measured times beside a timed product's files.
 TIMES = "_times.csv"
 
@@ -157,6 +160,11 @@ class Product:
     reads: str | None = None
     least: int = 1
     compares: str | None = None
+
+    @property
+    def made_in(self) -> str | None:
+        """The part of its paper with which it is made, such as a collection; None for all of it."""
+        return ACROSS if self.across else self.part or self.collection
 
     def reads_of(self, collections: Sequence[str]) -> list[str]:
         """The products from which it is made if an edition lists these collections."""
