@@ -15,7 +15,7 @@ from directrank.data.prepare import prepare
 from directrank.data.prepared import open_dataset
 from directrank.data.tables import Columns
 from directrank.edition.plan import Study, load
-from directrank.edition.workspace import SLOW, Request, make, name_of
+from directrank.edition.workspace import SLOW, ComparisonRequest, make, name_of
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.schema import read_yaml
 from workflow_runs import ROOT
@@ -32,9 +32,9 @@ def clicks(queries: int = 12, first: int = 0) -> pd.DataFrame:
     return frame.sample(frac=1, random_state=1)
 
 
-def request_of(data: Path, **more) -> Request:
+def request_of(data: Path, **more) -> ComparisonRequest:
     columns = Columns(query="session", group="user")
-    return Request(data, name_of(data), **{"columns": columns, **more})
+    return ComparisonRequest(data, name_of(data), **{"columns": columns, **more})
 
 
 def plan_in(folder: Path) -> Study:
@@ -116,7 +116,7 @@ def test_splits_of_sparse_text_have_the_features_of_all_files(tmp_path: Path) ->
         train_txt="1 qid:1 1:7 3:8\n0 qid:2 1:2\n",
         test_txt="1 qid:1 0:5 2:4\n",
     )
-    said = make(Request(data, "mine"), tmp_path / "work")
+    said = make(ComparisonRequest(data, "mine"), tmp_path / "work")
     assert "the features are 0, 1, 2, 3" in said
     raw = tmp_path / "work/data/raw/mine"
     assert sorted((raw / "train.txt").read_text().split("\n")) == [
@@ -134,7 +134,7 @@ def test_splits_that_lightgbm_and_xgboost_read_are_read(tmp_path: Path) -> None:
         (data / f"rank.{split}.gz").write_bytes(gzip.compress(b"1 0:2 1:3\n0 1:1\n1 1:4\n"))
         (data / f"rank.{split}.{'group' if split == 'vali' else 'query'}").write_text("2\n1\n")
         (data / f"rank.{split}.weight").write_text("1\n1\n1\n")
-    said = make(Request(data, "mine"), tmp_path / "work")
+    said = make(ComparisonRequest(data, "mine"), tmp_path / "work")
     assert said[0] == "6 queries, 9 documents, 2 features, labels 0 to 1"
     ignored = [text for text in said if "weight is ignored" in text]
     assert [text.split()[0] for text in ignored] == [
@@ -149,7 +149,7 @@ def test_columns_of_splits_are_matched_by_name(tmp_path: Path) -> None:
         train_csv="qid,label,a,b\n1,1,7,8\n2,0,3,4\n",
         test_csv="b,qid,a,label\n8,1,7,1\n",
     )
-    make(Request(data, "mine"), tmp_path / "work")
+    make(ComparisonRequest(data, "mine"), tmp_path / "work")
     assert (tmp_path / "work/data/raw/mine/test.txt").read_text() == "1\t3\t7\t8\n"
 
 
@@ -161,7 +161,7 @@ def test_columns_that_differ_between_splits_are_named_or_left_out(tmp_path: Path
         test_csv="qid,label,a,b,d,e\n1,1,7,x,8,9\n",
     )
     with pytest.raises(DataError) as caught:
-        make(Request(data, "mine"), tmp_path / "work")
+        make(ComparisonRequest(data, "mine"), tmp_path / "work")
     assert caught.value.file == str(data / "test.csv")
     for part in (
         "test.csv has no column c",
@@ -171,7 +171,7 @@ def test_columns_that_differ_between_splits_are_named_or_left_out(tmp_path: Path
     ):
         assert part in caught.value.what
     columns = Columns(leave_out=("b", "c", "d", "e"))
-    said = make(Request(data, "mine", columns), tmp_path / "work")
+    said = make(ComparisonRequest(data, "mine", columns), tmp_path / "work")
     assert "the features are a" in said
 
 
@@ -183,7 +183,7 @@ def test_cut_points_are_those_of_the_training_set(tmp_path: Path) -> None:
         train_csv="qid,label,a\n" + rows,
         test_csv="qid,label,a\n1,0.1,0\n1,40.5,0\n1,-3,0\n",
     )
-    said = make(Request(data, "mine"), tmp_path / "work")
+    said = make(ComparisonRequest(data, "mine"), tmp_path / "work")
     cut = "grades 1, 2, … begin at 0.2, 0.4, 0.6, 0.8 (quantiles of the labels of the training set)"
     assert any(cut in text for text in said)
     test = (tmp_path / "work/data/raw/mine/test.txt").read_text().splitlines()
@@ -199,7 +199,7 @@ def test_the_order_of_rows_changes_nothing_and_tells_nothing(tmp_path: Path) -> 
     made = []
     for name, rows in {"best": best_first, "worst": best_first[::-1], "stored": frame}.items():
         rows.to_csv(tmp_path / "mine.csv", index=False)
-        make(Request(tmp_path / "mine.csv", "mine"), tmp_path / name)
+        make(ComparisonRequest(tmp_path / "mine.csv", "mine"), tmp_path / name)
         made.append((tmp_path / name / "data/raw/mine/all.txt").read_bytes())
     assert made[0] == made[1] == made[2]
     lists = open_dataset(prepared_in(tmp_path / "best", "mine") / "Fold1/test")

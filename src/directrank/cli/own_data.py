@@ -208,9 +208,9 @@ def _results(edition: str, name: str) -> Mapping[str, str]:
 
 def _request(options: argparse.Namespace) -> Any:
     from directrank.data.tables import Columns
-    from directrank.edition.workspace import Request, name_of
+    from directrank.edition.workspace import ComparisonRequest, name_of
 
-    return Request(
+    return ComparisonRequest(
         data=options.data,
         name=name_of(Path(options.name) if options.name else options.data),
         columns=Columns(

@@ -76,7 +76,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Request:
+class ComparisonRequest:
     """What to compare.
 
     Attributes:
@@ -120,7 +120,7 @@ def name_of(data: Path) -> str:
     return f"own_{name}" if name in known or name.endswith(catalog.STANDIN) else name
 
 
-def make(request: Request, folder: Path) -> list[str]:
+def make(request: ComparisonRequest, folder: Path) -> list[str]:
     """Write the workspace into ``folder``, which is created if need be.
 
     Returns:
@@ -153,7 +153,7 @@ def make(request: Request, folder: Path) -> list[str]:
     return said + chosen
 
 
-def edition(request: Request) -> tuple[dict[str, Any], list[str]]:
+def edition(request: ComparisonRequest) -> tuple[dict[str, Any], list[str]]:
     """The edition that compares the data, and sentences about the methods.
 
     Raises:
@@ -262,7 +262,7 @@ def _check_grades(asked: int | tuple[float, ...] | None) -> None:
         )
 
 
-def _tables(request: Request) -> dict[str, Table]:
+def _tables(request: ComparisonRequest) -> dict[str, Table]:
     """The data by split, or under :data:`ALL` if they come without splits."""
     files = _split_files(request.data) if request.data.is_dir() else {ALL: request.data}
     tables = {split: read(file, request.columns) for split, file in files.items()}
@@ -332,7 +332,7 @@ def _with_same_features(tables: Mapping[str, Table], files: Mapping[str, Path]) 
 
 
 def _write_data(
-    request: Request, tables: Mapping[str, Table], folder: Path
+    request: ComparisonRequest, tables: Mapping[str, Table], folder: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the files of a data set; return its catalogue entry and remarks for the user."""
     first = next(iter(tables.values()))
@@ -388,7 +388,7 @@ def _write_data(
 
 
 def _refuse_unusable(
-    request: Request,
+    request: ComparisonRequest,
     tables: Mapping[str, Table],
     grades: np.ndarray,
     numbers: np.ndarray,

@@ -62,7 +62,7 @@ class Report:
     """
 
     edition: str
-    verdicts: Sequence[Verdict]
+    verdicts: Sequence[ClaimSection]
     tally: Mapping[str, Mapping[str, int]]
     ran: int
     unmeasured: int
@@ -79,7 +79,7 @@ class Report:
         """Every product by its address."""
         return {product.address: product for paper in self.papers for product in paper.products}
 
-    def claims_about(self, product: ProductSection) -> list[Verdict]:
+    def claims_about(self, product: ProductSection) -> list[ClaimSection]:
         """The verdicts that are measured on a product, or quoted in it."""
         return [
             verdict
@@ -178,7 +178,7 @@ def _product_order(plan: Mapping[str, Any]) -> tuple[str, bool, int, list[int | 
     return plan["paper"], not first, KINDS.index(item.kind), pages.natural(name)
 
 
-def _tally(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:
+def _tally(verdicts: Iterable[ClaimSection]) -> dict[str, dict[str, int]]:
     """Group of data → verdict → how many claims have it, of groups that have any."""
     tally: dict[str, dict[str, int]] = {group: {} for group in GROUPS}
     for verdict in verdicts:
@@ -198,7 +198,7 @@ def _environments(runs: Iterable[RunResult]) -> list[Mapping[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimSection:
     """A claim's verdict, with the comparisons behind it.
 
     Attributes:
@@ -219,7 +219,7 @@ class Verdict:
         return [*self.measured_on, *self.quoted_in]
 
 
-def read_verdicts(claims_csv: str | Path, made: Mapping[str, Sequence[str]]) -> list[Verdict]:
+def read_verdicts(claims_csv: str | Path, made: Mapping[str, Sequence[str]]) -> list[ClaimSection]:
     """The verdict on every claim.
 
     Args:
@@ -234,7 +234,7 @@ def read_verdicts(claims_csv: str | Path, made: Mapping[str, Sequence[str]]) -> 
         measured = _measured_on(claim) if claim["verdict"] != UNMEASURED else set()
         names = made.get(claim["paper"], ())
         verdicts.append(
-            Verdict(
+            ClaimSection(
                 claim=claim,
                 comparisons=rows[rows["comparison"] != OVERALL].to_dict("records"),
                 measured_on=[name for name in names if name in measured],

@@ -17,13 +17,13 @@ from directrank.data import catalog
 from directrank.papers.one_protocol import choice_page, losses_page
 from directrank.papers.one_protocol.choice import (
     SITUATIONS,
-    Answer,
-    Collection,
-    Method,
+    ComparedCollection,
+    ComparedLoss,
+    Recommendation,
     Results,
     advice_on_trees,
-    answer,
     read,
+    recommendation,
 )
 from directrank.system.errors import DataError
 from directrank.system.io import json_text
@@ -32,16 +32,16 @@ from studies import study_of
 from workflow_runs import ROOT
 
 #: As the catalogue and the edition have them.
-GRADED = Collection("ohsumed", "OHSUMED", levels=3, documents=152.3, trained_on=63, cut=60)
-BINARY = Collection("msrd", "MSRD", levels=2, documents=23.6, trained_on=2000, cut=60)
+GRADED = ComparedCollection("ohsumed", "OHSUMED", levels=3, documents=152.3, trained_on=63, cut=60)
+BINARY = ComparedCollection("msrd", "MSRD", levels=2, documents=23.6, trained_on=2000, cut=60)
 
 METHODS = [
-    Method("RMSE", "rmse"),
-    Method("RankNet", "ranknet"),
-    Method("LambdaRank", "lambdarank"),
-    Method("NeuralNDCG", "neural_ndcg"),
-    Method("twin AP type 1", "twin_ap"),
-    Method("twin AP type 3", "twin_ap"),
+    ComparedLoss("RMSE", "rmse"),
+    ComparedLoss("RankNet", "ranknet"),
+    ComparedLoss("LambdaRank", "lambdarank"),
+    ComparedLoss("NeuralNDCG", "neural_ndcg"),
+    ComparedLoss("twin AP type 1", "twin_ap"),
+    ComparedLoss("twin AP type 3", "twin_ap"),
 ]
 
 #: NDCG@10 of made-up results: on one collection NeuralNDCG is first, LambdaRank as good.
@@ -119,9 +119,9 @@ def row(text: str, start: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
-def found(results: Results, title: str) -> Answer:
+def found(results: Results, title: str) -> Recommendation:
     """What the results say of a situation."""
-    said = answer(results, next(one for one in SITUATIONS if one.title == title))
+    said = recommendation(results, next(one for one in SITUATIONS if one.title == title))
     assert said is not None
     return said
 

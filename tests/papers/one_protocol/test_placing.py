@@ -10,7 +10,7 @@ import pytest
 
 from directrank.cli import main
 from directrank.papers.one_protocol.methods import METRICS
-from directrank.papers.one_protocol.own_values import MAPPINGS, Collection
+from directrank.papers.one_protocol.own_values import MAPPINGS, PublishedQueries
 from directrank.papers.one_protocol.placing import Placing, published_file
 from directrank.papers.one_protocol.placing_page import FORMULAS, compare
 from directrank.papers.one_protocol.published import read
@@ -121,7 +121,7 @@ def test_the_margin_decides_what_is_equivalent(tmp_path):
 
 def test_tests_are_those_of_the_published_comparison_corrected_over_the_table(tmp_path):
     study = read(published(tmp_path, groups_of=4))
-    collection = Collection(study)
+    collection = PublishedQueries(study)
     noise = np.random.default_rng(4).normal(0, 0.05, (2, QUERIES))
     own = []
     for number, one in enumerate(noise):

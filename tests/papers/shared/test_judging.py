@@ -26,7 +26,7 @@ from directrank.papers.shared.findings import (
     value,
     welch_over_trials,
 )
-from directrank.papers.shared.judging import Judged, conclude, judge
+from directrank.papers.shared.judging import JudgedFinding, conclude, judge
 from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
@@ -60,7 +60,7 @@ def finding(
     return Finding("a − b", claimed, dataset, "", tests, scale)
 
 
-def decided(*findings: Finding, margin: float = 0.01) -> list[Judged]:
+def decided(*findings: Finding, margin: float = 0.01) -> list[JudgedFinding]:
     return judge(findings, margin, ("a",))
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from directrank.papers.shared import leads
-from directrank.papers.shared.evidence import Dataset, PlannedRun
+from directrank.papers.shared.evidence import Dataset, FinishedRun
 from directrank.study.results import RunResult, write_run
 
 ADAM = {"name": "adam", "lr": 0.001}
 DATA = Dataset("ohsumed", "OHSUMED", "real")
 
 
-def planned(folder: Path, fits: list[tuple[int, int, bool, bool]], **training: Any) -> PlannedRun:
+def planned(folder: Path, fits: list[tuple[int, int, bool, bool]], **training: Any) -> FinishedRun:
     """A run of candidates: number, epochs, stopped early, selected."""
     frame = pd.DataFrame(fits, columns=["candidate", "epochs", "stopped_early", "selected"])
     frame["n_parameters"] = 1000 * (frame["candidate"] + 1)
@@ -25,7 +25,7 @@ def planned(folder: Path, fits: list[tuple[int, int, bool, bool]], **training: A
     )
     values = pd.DataFrame({"trial": [0], "split": ["test"], "query_id": [1], "ndcg@10": [0.5]})
     write_run(folder, values, pd.DataFrame({"epoch": [1]}), frame, {"spec": spec})
-    return PlannedRun({}, DATA, RunResult(folder))
+    return FinishedRun({}, DATA, RunResult(folder))
 
 
 def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from directrank.papers.shared.evidence import Dataset, PlannedRun
+from directrank.papers.shared.evidence import Dataset, FinishedRun
 from directrank.papers.shared.methods import (
     Method,
     by_method,
@@ -28,7 +28,7 @@ OHSUMED = Dataset("ohsumed", "OHSUMED", "real")
 
 def planned(
     folder: Path, method: str, folds: Sequence[int], *, shift: int = 0, level: float = 0.5
-) -> list[PlannedRun]:
+) -> list[FinishedRun]:
     """A run per fold in the order given; query ids differ between folds, and by ``shift``."""
     runs = []
     for fold in folds:
@@ -42,7 +42,7 @@ def planned(
             first_query=100 * fold + shift,
         )
         result = load_run(folder / f"{method}-f{fold}")
-        runs.append(PlannedRun({"method": method, "fold": fold}, OHSUMED, result))
+        runs.append(FinishedRun({"method": method, "fold": fold}, OHSUMED, result))
     return runs
 
 
@@ -108,7 +108,7 @@ def trained(folder: Path, name: str, folds: int, trials: int, level: float) -> M
             folder, run, {"ndcg@5": level}, fold=fold, trials=trials, first_query=100 * fold
         )  # fmt: skip
         result = load_run(folder / run)
-        runs.append(PlannedRun({"method": name, "fold": fold}, OHSUMED, result))
+        runs.append(FinishedRun({"method": name, "fold": fold}, OHSUMED, result))
     return Method(name, runs, "exclude")
 
 

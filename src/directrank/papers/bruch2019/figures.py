@@ -19,7 +19,7 @@ from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import (
     Dataset,
     Evidence,
-    PlannedRun,
+    FinishedRun,
     data_sentence,
     origin_line,
 )
@@ -33,27 +33,27 @@ from directrank.system.errors import DataError
 CUTOFFS = (1, 5, 10)
 
 
-def ndcg(run: PlannedRun, split: str, cutoff: int) -> np.ndarray:
+def ndcg(run: FinishedRun, split: str, cutoff: int) -> np.ndarray:
     """Mean NDCG@cutoff in per cent over the queries with a relevant document, ``[trials]``."""
     return 100 * run.trial_means(split, f"ndcg@{cutoff}", "exclude")
 
 
-def alpha(run: PlannedRun) -> float:
+def alpha(run: FinishedRun) -> float:
     """The sigmoid exponent with which a run was trained."""
     return float(_setting(run, "loss.alpha"))
 
 
-def width(run: PlannedRun) -> int:
+def width(run: FinishedRun) -> int:
     """The width of a run's first hidden layer."""
     return int(_setting(run, "model.hidden")[0])
 
 
-def depth(run: PlannedRun) -> str:
+def depth(run: FinishedRun) -> str:
     """The paper's name of a run's network: B and the width of the first hidden layer."""
     return f"B{width(run)}"
 
 
-def _setting(run: PlannedRun, path: str) -> Any:
+def _setting(run: FinishedRun, path: str) -> Any:
     value = value_at(run.result.spec, path)
     if value is None:
         raise DataError(
@@ -131,7 +131,7 @@ def figure3(evidence: Evidence, experiment: str = "depth_sweep") -> FigureResult
 
 def _rows(
     evidence: Evidence,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[FinishedRun],
     column: str,
     labels: Sequence[str],
     cutoffs: Sequence[int] = CUTOFFS,
@@ -159,7 +159,7 @@ def _rows(
 
 def _sweep(
     evidence: Evidence,
-    runs: Sequence[PlannedRun],
+    runs: Sequence[FinishedRun],
     data: pd.DataFrame,
     lines: str,
     axis: str,
@@ -192,7 +192,7 @@ def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str
 
 
 def _sweep_caption(
-    evidence: Evidence, runs: Sequence[PlannedRun], what: str, ranks: str, remark: str
+    evidence: Evidence, runs: Sequence[FinishedRun], what: str, ranks: str, remark: str
 ) -> str:
     trials = [run.n_trials for run in runs]
     marks = f"Marks are means over {spread(trials, 'trial')}, and bars their 95% t intervals."

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from directrank import metrics
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import difference, measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence, origin_line
 from directrank.papers.shared.format import p_value, share, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method, compared, mean_estimate
@@ -53,7 +53,7 @@ def mean_of(curve: Method, level: int, split: str = "test") -> Estimate:
     return mean_estimate(curve, ndcg(curve, level), split)
 
 
-def curves_of(runs: Sequence[PlannedRun]) -> list[Method]:
+def curves_of(runs: Sequence[FinishedRun]) -> list[Method]:
     """The methods of an experiment with each kind of net, in the order of the paper's legend."""
     nets = dict.fromkeys([*NETS, *(run.setting("net") for run in runs)])
     curves = [
@@ -299,7 +299,7 @@ def _origin(curves: Sequence[Method]) -> str:
     return "The paper's data are not public, so another data set replaces them. "
 
 
-def _grid(run: PlannedRun) -> list[float]:
+def _grid(run: FinishedRun) -> list[float]:
     return [float(rate) for rate in run.result.spec.get("tune", {}).get(RATE, [])]
 
 

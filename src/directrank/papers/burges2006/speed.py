@@ -22,7 +22,7 @@ from scipy import stats
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import UNPRINTED, add_differences
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence, origin_line
 from directrank.papers.shared.format import count
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
@@ -92,7 +92,7 @@ class Timing:
         return float(np.median(self.seconds))
 
 
-def timings(runs: Sequence[PlannedRun]) -> dict[tuple[str, str], list[Timing]]:
+def timings(runs: Sequence[FinishedRun]) -> dict[tuple[str, str], list[Timing]]:
     """(net, algorithm) → timings by rising length; processes by the number of their repetition.
 
     Raises:
@@ -372,7 +372,7 @@ def _processes(timed: Sequence[Timing]) -> str:
     return f"{processes} processes" if processes > 1 else "a single process"
 
 
-def _epochs(runs: Sequence[PlannedRun]) -> str:
+def _epochs(runs: Sequence[FinishedRun]) -> str:
     """Which epoch of a process counts, in words."""
     epochs = int(value_at(runs[0].result.spec, "training.max_epochs"))
     return f"Only the fastest of the {epochs} epochs of each process counts"
@@ -389,7 +389,7 @@ def _longest(timed: Mapping[str, Sequence[Timing]]) -> str:
     return f"Between the two longest lists, V1's slope is {last[V1]:.2f} and V2's {last[V2]:.2f}."
 
 
-def pass_seconds(run: PlannedRun) -> pd.Series:
+def pass_seconds(run: FinishedRun) -> pd.Series:
     """Seconds of each pass over the training queries, by row of the run's history."""
     history = run.result.history
     if "pass_seconds" not in history:
@@ -414,7 +414,7 @@ def _last_slope(timed: Sequence[Timing]) -> float:
     return math.log(b.median / a.median) / math.log(b.documents / a.documents)
 
 
-def _lengths(run: PlannedRun) -> dict[int, int]:
+def _lengths(run: FinishedRun) -> dict[int, int]:
     """Candidate of the run → documents to which it cuts training lists."""
     fits = run.result.fits
     whole = value_at(run.result.spec, "training.max_documents")
@@ -422,7 +422,7 @@ def _lengths(run: PlannedRun) -> dict[int, int]:
     return {int(c): int(n) for c, n in zip(fits["candidate"], lengths, strict=True)}
 
 
-def _length(run: PlannedRun) -> int:
+def _length(run: FinishedRun) -> int:
     """Documents to which a run of one length cuts training lists."""
     (length,) = set(_lengths(run).values())
     return length

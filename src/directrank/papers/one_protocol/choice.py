@@ -33,7 +33,7 @@ TIMED, REMEMBERED = "128x120", "128x240"
 
 
 @dataclass(frozen=True)
-class Collection:
+class ComparedCollection:
     """A collection of the comparison, as the catalogue and the edition have it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Collection:
 
 
 @dataclass(frozen=True)
-class Method:
+class ComparedLoss:
     """A loss under one protocol.
 
     Attributes:
@@ -100,8 +100,8 @@ class Results:
     """
 
     edition: str
-    collections: Sequence[Collection]
-    methods: Sequence[Method]
+    collections: Sequence[ComparedCollection]
+    methods: Sequence[ComparedLoss]
     ensembles: Sequence[Ensemble]
     tables: Path
     benchmark: Path
@@ -146,7 +146,7 @@ class Results:
         times = [pd.read_csv(file).set_index("method")["seconds"] for file in files]
         return dict(pd.concat(times, axis=1, join="inner").mean(axis=1).items())
 
-    def moves(self, name: str, collections: Sequence[Collection]) -> tuple[str, float]:
+    def moves(self, name: str, collections: Sequence[ComparedCollection]) -> tuple[str, float]:
         """A method's own setting, and how far validation NDCG@10 moves with it: the mean over
         these collections. An empty name and NaN for a method without a setting."""
         keys = [(one.name, name) for one in collections]
@@ -219,8 +219,8 @@ def read(file: Path, benchmark: Path = BENCHMARK) -> Results:
         benchmark: the measured time and memory of the losses.
     """
     facts = json.loads(file.read_text(encoding="utf-8"))
-    collections = [Collection(**one) for one in facts["collections"]]
-    methods = [Method(**one) for one in facts["methods"]]
+    collections = [ComparedCollection(**one) for one in facts["collections"]]
+    methods = [ComparedLoss(**one) for one in facts["methods"]]
     ensembles = [Ensemble(**one) for one in facts["trees"]]
     return Results(facts["edition"], collections, methods, ensembles, file.parent, benchmark)
 
@@ -238,7 +238,7 @@ class Situation:
 
     title: str
     meaning: str
-    holds: Callable[[Collection], bool]
+    holds: Callable[[ComparedCollection], bool]
     cheap: bool = False
 
 
@@ -276,7 +276,7 @@ SITUATIONS: Sequence[Situation] = (
 
 
 @dataclass(frozen=True)
-class Answer:
+class Recommendation:
     """What the results say of a situation.
 
     Attributes:
@@ -286,7 +286,7 @@ class Answer:
     """
 
     situation: Situation
-    stands_on: Sequence[Collection]
+    stands_on: Sequence[ComparedCollection]
     advice: Advice
 
     @property
@@ -301,13 +301,13 @@ class Answer:
         return [name for name in self.together.candidates if name in among]
 
 
-def answers(results: Results) -> list[Answer]:
+def recommendations(results: Results) -> list[Recommendation]:
     """What the results say of each situation for which a collection stands."""
-    found = (answer(results, situation) for situation in SITUATIONS)
+    found = (recommendation(results, situation) for situation in SITUATIONS)
     return [one for one in found if one]
 
 
-def answer(results: Results, situation: Situation) -> Answer | None:
+def recommendation(results: Results, situation: Situation) -> Recommendation | None:
     """What the results say of a situation; None where no collection or no loss is of its kind."""
     there = [one for one in results.collections if situation.holds(one)]
     if not there:
@@ -323,7 +323,7 @@ def answer(results: Results, situation: Situation) -> Answer | None:
     costs = {name: results.ms(results.loss_of(name)) for name in among}
     known = {name: ms for name, ms in costs.items() if ms is not None}
     field = Field(standing, singles, known, _moves(results, among, there))
-    return Answer(situation, there, advise(field))
+    return Recommendation(situation, there, advise(field))
 
 
 def advice_on_trees(results: Results) -> Advice | None:
@@ -347,7 +347,7 @@ def advice_on_trees(results: Results) -> Advice | None:
 
 
 def _moves(
-    results: Results, names: Iterable[str], collections: Sequence[Collection]
+    results: Results, names: Iterable[str], collections: Sequence[ComparedCollection]
 ) -> dict[str, float]:
     """How far validation moves with the setting of each method that has one."""
     moved = {name: results.moves(name, collections)[1] for name in names}

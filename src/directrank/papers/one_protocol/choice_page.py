@@ -13,11 +13,11 @@ import pandas as pd
 from directrank import losses
 from directrank.papers.one_protocol.advice import CHEAP, Advice, Standing
 from directrank.papers.one_protocol.choice import (
-    Answer,
-    Collection,
+    ComparedCollection,
+    Recommendation,
     Results,
     advice_on_trees,
-    answers,
+    recommendations,
 )
 from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.losses_page import section, significant
@@ -113,7 +113,7 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         sizes: the values of ``figure_training_size``; without them nothing is said of larger
             training sets.
     """
-    found = answers(results)
+    found = recommendations(results)
     trees = advice_on_trees(results)
     margin = f"{found[0].together.margin:g}"
     parts = [
@@ -406,13 +406,13 @@ def _by_size(results: Results, sizes: pd.DataFrame, default: str) -> str:
     return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
 
 
-def _situations(results: Results, found: Sequence[Answer]) -> str:
+def _situations(results: Results, found: Sequence[Recommendation]) -> str:
     columns = ["you have", "take", "worth tuning", "avoid", "may be the best", "rests on"]
     rows = [_row(results, one) for one in found]
     return "\n".join(markdown_rows(columns, rows, left=len(columns)))
 
 
-def _row(results: Results, found: Answer) -> list[str]:
+def _row(results: Results, found: Recommendation) -> list[str]:
     advice = found.advice
     return [
         f"{found.situation.title}: {found.situation.meaning}",
@@ -430,13 +430,13 @@ def _priced(results: Results, name: str) -> str:
     return _link(results, name) + ("" if ms is None else f", {significant(ms)} ms")
 
 
-def _moves(results: Results, method: str, collections: Sequence[Collection]) -> str:
+def _moves(results: Results, method: str, collections: Sequence[ComparedCollection]) -> str:
     """How far validation moves with a method's setting: the mean over collections."""
     setting, moved = results.moves(method, collections)
     return f"{number(moved)} (`{setting}`)" if setting else "no setting"
 
 
-def _indistinguishable(found: Sequence[Answer]) -> Iterator[str]:
+def _indistinguishable(found: Sequence[Recommendation]) -> Iterator[str]:
     """Which situations rest on the same collections, so that their answers are one."""
     by_names: dict[tuple[str, ...], list[str]] = {}
     for one in found:
@@ -476,9 +476,9 @@ def _facts(results: Results) -> str:
     return "\n".join(markdown_rows(columns, rows, left=2))
 
 
-def _evidence(results: Results, found: Sequence[Answer]) -> Iterator[str]:
+def _evidence(results: Results, found: Sequence[Recommendation]) -> Iterator[str]:
     """Every loss on every set of collections that a situation stands on."""
-    seen: dict[tuple[str, ...], Answer] = {}
+    seen: dict[tuple[str, ...], Recommendation] = {}
     for one in found:
         if not one.situation.cheap:
             seen.setdefault(tuple(collection.name for collection in one.stands_on), one)
@@ -544,7 +544,7 @@ def _how_much(whole: Standing, what: str) -> str:
     )
 
 
-def _named(collections: Sequence[Collection]) -> str:
+def _named(collections: Sequence[ComparedCollection]) -> str:
     return listed([one.short for one in collections])
 
 

@@ -15,7 +15,7 @@ from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.one_protocol.quality import place
 from directrank.papers.one_protocol.training_size import pairs_that_differ, rows
 from directrank.papers.shared.cells import measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, FinishedRun
 from directrank.papers.shared.format import count, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import by_method
@@ -77,7 +77,7 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
     return TableResult(data, TableLayout(start, caption, columns, sections))
 
 
-def _study(evidence: Evidence, runs: Sequence[PlannedRun]) -> Protocol:
+def _study(evidence: Evidence, runs: Sequence[FinishedRun]) -> Protocol:
     return Protocol(evidence, list(by_method(runs, "exclude", variant="tower").values()))
 
 

@@ -55,7 +55,7 @@ class Own:
     remarks: Sequence[str]
 
 
-class Collection:
+class PublishedQueries:
     """The test queries of a collection, on which values are published.
 
     Args:
@@ -245,8 +245,8 @@ def read_values(file: Path, metrics: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(values, orient="index", columns=list(metrics))
 
 
-def load_qrels(file: Path, collection: Collection) -> Qrels:
-    """Read judgements that fit a collection; see :meth:`Collection.check`."""
+def load_qrels(file: Path, collection: PublishedQueries) -> Qrels:
+    """Read judgements that fit a collection; see :meth:`PublishedQueries.check`."""
     qrels = read_qrels(file)
     collection.check(file, qrels)
     return qrels

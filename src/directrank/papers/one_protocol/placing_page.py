@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from directrank.papers.one_protocol.own_values import Collection, load_qrels
+from directrank.papers.one_protocol.own_values import PublishedQueries, load_qrels
 from directrank.papers.one_protocol.placing import HEADINGS, Placing
 from directrank.papers.one_protocol.published import Published, read
 from directrank.papers.shared.cells import difference, measured
@@ -62,7 +62,7 @@ def compare(
     if not 0 < margin < 1:
         raise ConfigError(f"the margin {margin:g} is not between 0 and 1", "use 0.01, for example")
     published = read(values)
-    collection = Collection(published)
+    collection = PublishedQueries(published)
     judged = None if qrels is None else load_qrels(qrels, collection)
     own = [
         collection.own(name, files, judged, metrics)
@@ -89,7 +89,7 @@ def _names(runs: Sequence[Sequence[Path]]) -> list[str]:
 
 def _page(
     published: Published,
-    collection: Collection,
+    collection: PublishedQueries,
     placings: Sequence[Placing],
     tables: Sequence[pd.DataFrame],
     runs: Sequence[Sequence[Path]],
@@ -141,7 +141,7 @@ def _rows(placing: Placing, number: int, rows: pd.DataFrame) -> list[list[str]]:
 
 def _notes(
     published: Published,
-    collection: Collection,
+    collection: PublishedQueries,
     placings: Sequence[Placing],
     tables: Sequence[pd.DataFrame],
     runs: Sequence[Sequence[Path]],

@@ -19,7 +19,7 @@ from directrank.papers.one_protocol.methods import PRIMARY
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
+from directrank.papers.shared.evidence import Evidence, FinishedRun, origin_line
 from directrank.papers.shared.format import count, share, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult, TableResult
@@ -125,7 +125,7 @@ def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
     """The methods on each number of training queries, in ascending order."""
     runs = evidence.runs(f"{dataset}_training_size")
     names = {run.setting("method") for run in runs}
-    by_size: dict[int, list[PlannedRun]] = {}
+    by_size: dict[int, list[FinishedRun]] = {}
     for run in runs:
         by_size.setdefault(run.setting("train_queries"), []).append(run)
     studies = {

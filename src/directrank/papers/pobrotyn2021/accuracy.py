@@ -18,7 +18,7 @@ import pandas as pd
 from directrank.data import catalog
 from directrank.papers.shared import datasets
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, heading_of
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence, heading_of
 from directrank.papers.shared.format import p_value, share
 from directrank.papers.shared.leads import lead, near_print, training_sentence
 from directrank.papers.shared.methods import Method, by_method, compared
@@ -252,7 +252,7 @@ def table_time(evidence: Evidence) -> TableResult:
     return TableResult(data, layout, pd.concat(times, ignore_index=True))
 
 
-def _epochs(evidence: Evidence, method: str, run: PlannedRun) -> dict[str, Any]:
+def _epochs(evidence: Evidence, method: str, run: FinishedRun) -> dict[str, Any]:
     """What the epochs of a loss are."""
     queries = run.result.record["data"]["splits"]["train"]["queries"]
     return evidence.about(run.dataset) | {

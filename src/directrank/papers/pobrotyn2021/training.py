@@ -24,7 +24,7 @@ from directrank.papers.pobrotyn2021.accuracy import (
 )
 from directrank.papers.shared import findings
 from directrank.papers.shared.cells import difference, measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence
 from directrank.papers.shared.findings import (
     NOT_MORE,
     Finding,
@@ -138,7 +138,7 @@ FORMS = {PLAIN: "NeuralNDCG", TRANSPOSED: "NeuralNDCGᵀ"}
 PAPER_ROUNDS = 30
 
 
-def candidates(run: PlannedRun) -> pd.DataFrame:
+def candidates(run: FinishedRun) -> pd.DataFrame:
     """One row per trial, form and number of rounds of a run that tunes over both.
 
     Columns ``trial``, ``form``, ``rounds``, ``vali`` (NDCG in per cent on the validation set,

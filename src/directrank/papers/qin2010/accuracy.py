@@ -32,7 +32,7 @@ from directrank.papers.qin2010.comparisons import (
 from directrank.papers.qin2010.stopping import ending_sentence, how_trained
 from directrank.papers.shared import datasets
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, LOST, difference, of_other_data
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence
 from directrank.papers.shared.format import listed, p_value, spread
 from directrank.papers.shared.leads import lead, near_print, significant_share
 from directrank.papers.shared.methods import Method, by_method, compared, interval_of_means
@@ -228,7 +228,7 @@ def baselines(evidence: Evidence) -> TableResult:
     return BESIDE_LETOR.result(data, start, caption, [BESIDE_LETOR.section(data)])
 
 
-def _by_c(runs: Sequence[PlannedRun]) -> dict[str, Method]:
+def _by_c(runs: Sequence[FinishedRun]) -> dict[str, Method]:
     """Ranking SVMs whose c is fixed, by their names in print, the smallest c first."""
     methods = by_method(runs, "zero", setting="model.c")
     ordered = sorted(methods.values(), key=lambda method: float(method.name))

@@ -20,7 +20,7 @@ from directrank.papers.qin2010.training import (
     softrank_printed,
     softrank_training,
 )
-from directrank.papers.shared.evidence import Evidence, PlannedRun, has_runs
+from directrank.papers.shared.evidence import Evidence, FinishedRun, has_runs
 from directrank.papers.shared.findings import (
     MORE,
     NOT_MORE,
@@ -81,7 +81,7 @@ def claim_ndcg_accuracy(evidence: Evidence) -> Outcome | None:
 
 def _error_run(
     evidence: Evidence | None, ohsumed: Evidence | None, experiment: str
-) -> tuple[PlannedRun | None, str]:
+) -> tuple[FinishedRun | None, str]:
     """The run of an experiment on TD2004, or else on OHSUMED, and a remark on it."""
     if evidence is not None and has_runs(evidence, experiment):
         return evidence.runs(experiment)[0], ""
@@ -90,7 +90,7 @@ def _error_run(
     return None, ""
 
 
-def _falling_errors(run: PlannedRun, setting: str) -> list[Finding]:
+def _falling_errors(run: FinishedRun, setting: str) -> list[Finding]:
     """Findings on whether each value of a steepness has a smaller error than the next smaller
     value.
 
@@ -119,7 +119,7 @@ def _falling_errors(run: PlannedRun, setting: str) -> list[Finding]:
     ]
 
 
-def _accuracy(run: PlannedRun, errors: pd.DataFrame, alpha: float, least: float) -> Finding:
+def _accuracy(run: FinishedRun, errors: pd.DataFrame, alpha: float, least: float) -> Finding:
     lowest = 1 - errors.max(axis=0).to_numpy()
     return Finding(
         comparison=f"lowest accuracy in training, α = {alpha:g}, β = 10, against {least:g}",

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.qin2010.comparisons import OWN, SMALL_START, TABLE4_METRICS, folds_mean
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, FinishedRun
 from directrank.papers.shared.format import count, listed, number, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.methods import Method, by_method
@@ -43,7 +43,7 @@ TRAINING_METRICS = {
 LAST_PART = 0.2
 
 
-def by_algorithm_1(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+def by_algorithm_1(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
     """Those of the runs that are Algorithm 1 with its stopping rule."""
     return [run for run in runs if run.result.spec.get("learner") == LEARNER]
 
@@ -106,7 +106,7 @@ class Ending:
         return text
 
 
-def ending(runs: Sequence[PlannedRun]) -> Ending:
+def ending(runs: Sequence[FinishedRun]) -> Ending:
     """How the random starts of these runs of Algorithm 1 ended; they share δ and the cap."""
     training = runs[0].result.spec["training"]
     ends, moves = [], []
@@ -137,7 +137,7 @@ def _moves(history: pd.DataFrame, last: pd.DataFrame, cap: int) -> pd.Series:
     return moved.rename(names)
 
 
-def ending_sentence(runs: Sequence[PlannedRun]) -> str:
+def ending_sentence(runs: Sequence[FinishedRun]) -> str:
     """What a caption says of training by Algorithm 1; empty where none of the runs is."""
     runs = by_algorithm_1(runs)
     if not runs:
@@ -166,7 +166,7 @@ def how_trained(methods: Mapping[str, Method]) -> str:
     )
 
 
-def caps_of(runs: Sequence[PlannedRun]) -> list[int]:
+def caps_of(runs: Sequence[FinishedRun]) -> list[int]:
     """The caps below their own that the histories of these runs have rows of."""
     training = runs[0].result.spec["training"]
     marks = (training.get("monitor") or {}).get("at", [])

@@ -19,7 +19,7 @@ from directrank.papers.qin2010.stopping import (
 )
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import add_differences, measured, standard_error
-from directrank.papers.shared.evidence import Evidence, PlannedRun, origin_line
+from directrank.papers.shared.evidence import Evidence, FinishedRun, origin_line
 from directrank.papers.shared.format import count, signed, spread
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
@@ -80,7 +80,7 @@ SOFTRANK_TRAINING = "SoftRank best training NDCG@5, OHSUMED fold 1"
 WARM_UP = 1
 
 
-def candidates(run: PlannedRun, setting: str) -> dict[float, pd.DataFrame]:
+def candidates(run: FinishedRun, setting: str) -> dict[float, pd.DataFrame]:
     """The history of each candidate of a run, by the value of the setting that was tuned.
 
     Candidates of a trial have the same random start and order of the queries.
@@ -263,7 +263,7 @@ def _table5_lead(data: pd.DataFrame, about: Table5) -> str:
 
 
 def _table5_rows(
-    evidence: Evidence, run: PlannedRun, metrics: Mapping[str, str], columns: Sequence[int]
+    evidence: Evidence, run: FinishedRun, metrics: Mapping[str, str], columns: Sequence[int]
 ) -> pd.DataFrame:
     rows = []
     for discount, metric in metrics.items():
@@ -288,12 +288,12 @@ def _table5_rows(
     return pd.DataFrame(rows)
 
 
-def softrank_training(evidence: Evidence) -> PlannedRun | None:
+def softrank_training(evidence: Evidence) -> FinishedRun | None:
     """The run of SoftRank whose training metric is recorded; None where there is none."""
     return next(iter(evidence.runs("softrank_training")), None)
 
 
-def best_in_training(run: PlannedRun, metric: str) -> tuple[float, float]:
+def best_in_training(run: FinishedRun, metric: str) -> tuple[float, float]:
     """The highest training ``metric`` of SoftRank after any epoch of any start, and its σ."""
     levels = {
         sigma: float(history[metric].max())
@@ -309,7 +309,7 @@ def softrank_printed(evidence: Evidence) -> float:
     return float(values[SOFTRANK_TRAINING])
 
 
-def _softrank_rows(evidence: Evidence, run: PlannedRun) -> pd.DataFrame:
+def _softrank_rows(evidence: Evidence, run: FinishedRun) -> pd.DataFrame:
     rows = []
     for discount, metric in TABLE5_METRICS.items():
         level, sigma = best_in_training(run, metric)
@@ -331,7 +331,7 @@ def _softrank_rows(evidence: Evidence, run: PlannedRun) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _softrank_note(evidence: Evidence, run: PlannedRun) -> str:
+def _softrank_note(evidence: Evidence, run: FinishedRun) -> str:
     level, sigma = best_in_training(run, TABLE5_METRICS["letor"])
     values = len(candidates(run, "loss.sigma"))
     return (
@@ -342,7 +342,7 @@ def _softrank_note(evidence: Evidence, run: PlannedRun) -> str:
     )
 
 
-def _cap(run: PlannedRun) -> int:
+def _cap(run: FinishedRun) -> int:
     """The cap on epochs that the run was trained with."""
     return run.result.spec["training"]["max_epochs"]
 
@@ -355,7 +355,7 @@ def _table5_section(title: str, part: pd.DataFrame) -> Section:
     return Section(title, lines)
 
 
-def epoch_seconds(run: PlannedRun) -> np.ndarray:
+def epoch_seconds(run: FinishedRun) -> np.ndarray:
     """Seconds of each epoch after the warm-up, from the run's own history."""
     history = run.result.history
     seconds = history.loc[history["epoch"] > WARM_UP, "seconds"].to_numpy()

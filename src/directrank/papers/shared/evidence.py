@@ -79,7 +79,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class FinishedRun:
     """One run of an experiment: the settings that identify it, its data, and its results."""
 
     settings: Mapping[str, Any]
@@ -236,7 +236,7 @@ class Evidence:
     edition: str
     paper: str
     product: str
-    experiments: Mapping[str, Sequence[PlannedRun]]
+    experiments: Mapping[str, Sequence[FinishedRun]]
     prepared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     repeats: Sequence[str] = ()
     values_files: Sequence[Path] = ()
@@ -248,7 +248,7 @@ class Evidence:
         """The number of methods, in all experiments together."""
         return sum(len(_by_method(runs)) for runs in self.experiments.values())
 
-    def runs(self, experiment: str) -> Sequence[PlannedRun]:
+    def runs(self, experiment: str) -> Sequence[FinishedRun]:
         """The runs of ``experiment``; raises :class:`ConfigError` if the plan lacks it."""
         if experiment not in self.experiments:
             raise ConfigError(
@@ -257,7 +257,7 @@ class Evidence:
             )
         return self.experiments[experiment]
 
-    def only_run(self, experiment: str) -> PlannedRun:
+    def only_run(self, experiment: str) -> FinishedRun:
         """The only run of an experiment; raises :class:`DataError` if there is not exactly one."""
         runs = self.runs(experiment)
         if len(runs) != 1:
@@ -281,7 +281,7 @@ class Evidence:
         }
 
     def sources(
-        self, runs: Sequence[PlannedRun], part: str = "test set", split: str = "test"
+        self, runs: Sequence[FinishedRun], part: str = "test set", split: str = "test"
     ) -> str:
         """The end of a caption: :func:`data_sentence` and the edition."""
         return f"{data_sentence(runs, split, part)} Edition {self.edition}."
@@ -341,7 +341,7 @@ def gather(
     try:
         experiments, failed = {}, []
         for name, entries in plan["experiments"].items():
-            planned = [_planned_run(entry, Path(runs_folder)) for entry in entries]
+            planned = [_finished_run(entry, Path(runs_folder)) for entry in entries]
             experiments[name], lost = _without_failed(name, planned)
             failed += lost
         return Evidence(
@@ -362,17 +362,17 @@ def gather(
         raise ConfigError(f"the plan lacks {error}", "write the plans again") from error
 
 
-def _planned_run(entry: Mapping[str, Any], runs_folder: Path) -> PlannedRun:
+def _finished_run(entry: Mapping[str, Any], runs_folder: Path) -> FinishedRun:
     result = load_run(runs_folder / entry["run"])
     facts = result.record["data"]
     place = entry.get("in_place_of")
     dataset = Dataset(facts["name"], facts["title"], facts["origin"], place)
-    return PlannedRun(entry["settings"], dataset, result)
+    return FinishedRun(entry["settings"], dataset, result)
 
 
-def _by_method(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
+def _by_method(runs: Sequence[FinishedRun]) -> dict[str, list[FinishedRun]]:
     """The runs of each method, which differ in their fold alone."""
-    methods: dict[str, list[PlannedRun]] = {}
+    methods: dict[str, list[FinishedRun]] = {}
     for run in runs:
         values = [str(value) for name, value in run.settings.items() if name != "fold"]
         methods.setdefault(", ".join(values), []).append(run)
@@ -380,8 +380,8 @@ def _by_method(runs: Sequence[PlannedRun]) -> dict[str, list[PlannedRun]]:
 
 
 def _without_failed(
-    experiment: str, runs: Sequence[PlannedRun]
-) -> tuple[tuple[PlannedRun, ...], list[FailedMethod]]:
+    experiment: str, runs: Sequence[FinishedRun]
+) -> tuple[tuple[FinishedRun, ...], list[FailedMethod]]:
     """The runs of the methods that were trained on every fold, and the methods that were not."""
     lost, failed = [], []
     for name, of_method in _by_method(runs).items():
@@ -401,7 +401,7 @@ _KINDS = {
 }
 
 
-def data_sentence(runs: Sequence[PlannedRun], split: str, part: str) -> str:
+def data_sentence(runs: Sequence[FinishedRun], split: str, part: str) -> str:
     """A sentence that names the data of runs that share a data set, their origin and their size.
 
     Args:

@@ -30,7 +30,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFinding:
     """A finding with the decision on it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Judged:
         return _points(self.finding, self.bounds)
 
 
-def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> list[Judged]:
+def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> list[JudgedFinding]:
     """Decide each finding, with Holm's correction over the tests of the claim.
 
     Tests of a difference form one family, and tests of lying within a range another. Measurements
@@ -79,12 +79,12 @@ def judge(findings: Sequence[Finding], margin: float, own: tuple[str, ...]) -> l
     groups = [
         verdicts.group_of(finding.dataset.name, finding.dataset.origin, own) for finding in findings
     ]
-    judged: dict[int, Judged] = {}
+    judged: dict[int, JudgedFinding] = {}
     for standin in (False, True):
         places = [i for i, group in enumerate(groups) if (group == STANDIN_GROUP) == standin]
         family = [findings[place] for place in places]
         for place, decided in zip(places, _family(family, margin), strict=True):
-            judged[place] = Judged(
+            judged[place] = JudgedFinding(
                 findings[place], groups[place], **decided | ({"verdict": RAN} if standin else {})
             )
     return [judged[place] for place in range(len(findings))]
@@ -258,12 +258,12 @@ class Verdict:
 
     verdict: str
     group: str
-    decisive: Judged | None
+    decisive: JudgedFinding | None
     outcome: str
     remark: str
 
 
-def conclude(outcome: Outcome, judged: Sequence[Judged]) -> Verdict:
+def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     """The verdict on a claim from the decisions on its comparisons.
 
     It rests only on comparisons that were not made on stand-ins. If all were, there is no verdict;
@@ -304,7 +304,7 @@ def _worst(found: Sequence[str], incomplete: bool) -> str:
     return TREND if TREND in found else SUPPORTED
 
 
-def _weight(item: Judged, verdict: str) -> float:
+def _weight(item: JudgedFinding, verdict: str) -> float:
     """The weight of a comparison: its clearest test for a contradiction, else its weakest."""
     p_value = item.p_range_holm if math.isfinite(item.p_range_holm) else item.p_holm
     if verdict == CONTRADICTED:
@@ -312,7 +312,7 @@ def _weight(item: Judged, verdict: str) -> float:
     return 2.0 if math.isnan(p_value) else p_value
 
 
-def _direction(judged: Sequence[Judged]) -> str:
+def _direction(judged: Sequence[JudgedFinding]) -> str:
     """How many comparisons agree with the direction of the statement."""
     along = sum(item.as_claimed for item in judged)
     return f"{along} of {len(judged)} comparisons as stated"
@@ -322,7 +322,7 @@ def _not_run(missing: Sequence[str]) -> list[str]:
     return [f"Not run: {', '.join(missing)}."] if missing else []
 
 
-def row(judged: Judged, margin: float) -> Mapping[str, Any]:
+def row(judged: JudgedFinding, margin: float) -> Mapping[str, Any]:
     """The columns of one comparison in the file of claims."""
     finding = judged.finding
     tests = dict.fromkeys(one.test for one in finding.measurements)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from directrank.papers.shared.cells import MET, NOT_MET
-from directrank.papers.shared.evidence import NOT_COMPARABLE, PlannedRun
+from directrank.papers.shared.evidence import NOT_COMPARABLE, FinishedRun
 from directrank.papers.shared.format import DIGITS, count, listed, share, spread
 from directrank.system.schema import complete, package_schema
 
@@ -91,7 +91,7 @@ def _capitalised(sentence: str) -> str:
     return sentence if is_name else sentence[:1].upper() + sentence[1:]
 
 
-def training_sentence(runs: Sequence[PlannedRun]) -> str:
+def training_sentence(runs: Sequence[FinishedRun]) -> str:
     """Size, epochs and budget of the networks among ``runs``; empty if there are none.
 
     Epochs are those of the chosen models, counted to the end of their training.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from directrank import learners
-from directrank.papers.shared.evidence import Dataset, Empty, PlannedRun
+from directrank.papers.shared.evidence import Dataset, Empty, FinishedRun
 from directrank.papers.shared.format import count
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import Estimate, mean_interval
@@ -38,7 +38,7 @@ class Method:
     """
 
     name: str
-    runs: Sequence[PlannedRun]
+    runs: Sequence[FinishedRun]
     empty: Empty
     variant: str = ""
     suffix: str = ""
@@ -112,7 +112,7 @@ class Method:
 
 
 def by_method(
-    runs: Sequence[PlannedRun],
+    runs: Sequence[FinishedRun],
     empty: Empty,
     *,
     order: Sequence[str] = (),
@@ -136,7 +136,7 @@ def by_method(
         DataError: a method has a fold twice, or lacks one that another has.
         ConfigError: a run lacks the setting, or its value does not fit ``name``.
     """
-    grouped: dict[str, list[PlannedRun]] = {}
+    grouped: dict[str, list[FinishedRun]] = {}
     for run in runs:
         value = run.setting(setting)
         try:

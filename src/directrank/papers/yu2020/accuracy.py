@@ -16,7 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.shared.cells import BRACKETS, DIFFERENCES, UNPRINTED, measured
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, FinishedRun
 from directrank.papers.shared.format import number, p_value, share, signed, spread
 from directrank.papers.shared.leads import lead, near_print, significant_share, training_sentence
 from directrank.papers.shared.methods import (
@@ -337,7 +337,7 @@ def method_groups(data: pd.DataFrame) -> dict[str, list[str]]:
     return {title: names for title, names in run.items() if names}
 
 
-def runs_of(cells: Sequence[Method]) -> list[PlannedRun]:
+def runs_of(cells: Sequence[Method]) -> list[FinishedRun]:
     return [run for cell in cells for run in cell.runs]
 
 

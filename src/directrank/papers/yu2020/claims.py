@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.evidence import Evidence, PlannedRun, has_runs
+from directrank.papers.shared.evidence import Evidence, FinishedRun, has_runs
 from directrank.papers.shared.findings import (
     MORE,
     Finding,
@@ -264,7 +264,7 @@ def _per_curve(cell: Method, number: Callable[[pd.DataFrame], float]) -> np.ndar
     )
 
 
-def _kept(run: PlannedRun) -> pd.DataFrame:
+def _kept(run: FinishedRun) -> pd.DataFrame:
     """The history of the candidate that validation chose in each trial."""
     fits = run.result.fits
     kept = fits.loc[fits["selected"], ["trial", "candidate"]]

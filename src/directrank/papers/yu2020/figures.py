@@ -13,7 +13,7 @@ from matplotlib.figure import FigureBase
 from matplotlib.ticker import MaxNLocator
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.evidence import Evidence, PlannedRun, data_sentence, origin_line
+from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence, origin_line
 from directrank.papers.shared.format import spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
@@ -159,7 +159,7 @@ def _points(curves: pd.DataFrame, label: str) -> tuple[np.ndarray, np.ndarray]:
     return part["step"].to_numpy(), part["value"].to_numpy()
 
 
-def _over_trials(run: PlannedRun) -> pd.DataFrame:
+def _over_trials(run: FinishedRun) -> pd.DataFrame:
     """The history of the fits that were kept, averaged over trials, by epoch or tree."""
     fits = run.result.fits
     kept = fits.loc[fits["selected"], ["trial", "candidate"]]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from directrank.papers.shared.evidence import Evidence, PlannedRun
+from directrank.papers.shared.evidence import Evidence, FinishedRun
 from directrank.papers.shared.methods import Method, by_method, require_equal_folds
 from directrank.system.errors import ConfigError
 from directrank.system.registry import nearest
@@ -124,7 +124,7 @@ def printed_architectures(evidence: Evidence) -> dict[str, str]:
     return names
 
 
-def kept_epochs(run: PlannedRun) -> pd.DataFrame:
+def kept_epochs(run: FinishedRun) -> pd.DataFrame:
     """The rows of a run's history at the epochs whose weights were kept, one per trial."""
     fits = run.result.fits
     kept = fits.loc[fits["selected"], ["trial", "candidate", "best_epoch"]]
