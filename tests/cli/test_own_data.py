@@ -65,6 +65,19 @@ def test_grades_are_a_number_or_cut_points(
     assert "neither a number of grades nor labels" in capsys.readouterr().err
 
 
+def test_a_scorer_has_the_name_of_the_tables(
+    clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(clicks.parent)
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
+    options = ["--losses", "RankNet", "ListNet", "--scorers", "network", "--dry-run"]
+    assert main(["compare", "clicks.csv", *options]) == 0
+    assert "The 10 runs, " in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["compare", "clicks.csv", "--scorers", "tower"])
+    assert "'linear', 'network', 'context', 'trees'" in capsys.readouterr().err
+
+
 def test_a_dry_run_says_what_it_would_take(
     clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,7 +88,7 @@ def test_a_dry_run_says_what_it_would_take(
     said = capsys.readouterr().out
     assert "30 queries, 360 documents, 4 features, labels 0 to 2.\n" in said
     assert "The 10 runs, their tables and figures take about 30 minutes on 2 cores" in said
-    assert "No boosted trees are trained; --scorers linear tower trees adds them.\n" in said
+    assert "No boosted trees are trained; --scorers linear network trees adds them.\n" in said
     assert "2 methods are too few to compare, so figures of differences are left out.\n" in said
     assert "Nothing was trained" in said
     made = {path.name for path in (clicks.parent / "compare_clicks").iterdir()}

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 START, RUN, PRODUCT, PAIR = 20.0, 0.15, 1.0, 0.012
 
 
+#: A scorer of which the option and the tables say what it is → its experiment.
+EXPERIMENTS = {"network": "tower"}
+
+
 def add_options(compare: argparse.ArgumentParser) -> None:
     """Add the options of a comparison on the user's own data."""
     own = compare.add_argument_group("your own data")
@@ -36,9 +40,9 @@ def add_options(compare: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--scorers",
         nargs="+",
-        choices=["linear", "tower", "context", "trees"],
+        choices=["linear", "network", "context", "trees"],
         default=[],
-        help="the scorers to train (default: linear and tower if quick, otherwise all)",
+        help="the scorers to train (default: linear and network if quick, otherwise all)",
     )
     own.add_argument(
         "--ensembles",
@@ -126,7 +130,7 @@ def compare(options: argparse.Namespace) -> None:
         flush=True,
     )
     if not any(run["learner"] in LIBRARIES for run in plan.runs.values()):
-        print("No boosted trees are trained; --scorers linear tower trees adds them.", flush=True)
+        print("No boosted trees are trained; --scorers linear network trees adds them.", flush=True)
     command = [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(root / "workflow/Snakefile")),
         *("--directory", str(folder), "--configfile", str(folder / "edition.yaml")),
@@ -222,7 +226,7 @@ def _request(options: argparse.Namespace) -> Any:
         grades=options.grades,
         budget=options.budget,
         folds=options.folds,
-        scorers=options.scorers,
+        scorers=[EXPERIMENTS.get(name, name) for name in options.scorers],
         losses=options.losses,
         ensembles=options.ensembles,
         without=options.without,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
@@ -10,6 +10,8 @@ from directrank.data import catalog
 from directrank.edition.plan import Study
 from directrank.learners.trees.settings import CATBOOST, LIGHTGBM, RANKLIB, XGBOOST, passed_on
 from directrank.papers.one_protocol.controls import is_again
+from directrank.papers.one_protocol.methods import NEURAL, SCORERS
+from directrank.papers.shared.format import counted, listed
 
 #: Learner of boosted trees → its library in print, and the schema of its settings.
 LIBRARIES = {
@@ -35,7 +37,12 @@ def compared(study: Study) -> dict[str, Any]:
         experiments = study.products["one_protocol", f"per_query_{name}"]["experiments"]
         cells = experiments[f"{name}_linear"]
         specs = [study.runs[cell["run"]] for cell in cells]
-        collections.append(_collection(catalog.get(name), specs[0]))
+        models = [
+            study.runs[cells[0]["run"]]["model"]
+            for part, cells in experiments.items()
+            if part.removeprefix(f"{name}_") in NEURAL and cells
+        ]
+        collections.append(_collection(catalog.get(name), specs[0], models))
         for cell, spec in zip(cells, specs, strict=True):
             if not is_again(cell["settings"]["method"]):
                 methods[cell["settings"]["method"]] = spec["loss"]["name"]
@@ -64,7 +71,21 @@ def _ensemble(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {"library": library, "options": passed_on(options, settings)}
 
 
-def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _scorer(model: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The name of a scorer in print, and what it consists of; None where the name says it."""
+    match model["name"]:
+        case "tower":
+            hidden = listed([str(units) for units in model["hidden"]])
+            return SCORERS["tower"], f"network of {hidden} hidden units"
+        case "context":
+            blocks = counted(model["blocks"], "block")
+            return SCORERS["context"], f"context-aware ({blocks} of width {model['width']})"
+    return None
+
+
+def _collection(
+    entry: catalog.Entry, spec: Mapping[str, Any], models: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
     """What is known of a collection and of how the losses are trained on it."""
     total = entry.expect.get("total", {})
     queries, documents = total.get("queries"), total.get("documents")
@@ -83,4 +104,5 @@ def _collection(entry: catalog.Entry, spec: Mapping[str, Any]) -> dict[str, Any]
         "documents": documents / queries if queries and documents else None,
         "trained_on": round(trained_on) if trained_on else None,
         "cut": spec["training"].get("max_documents"),
+        "scorers": dict(found for model in models if (found := _scorer(model))),
     }

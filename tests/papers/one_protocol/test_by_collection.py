@@ -12,12 +12,13 @@ import pytest
 from directrank.papers.one_protocol import by_collection
 from directrank.papers.one_protocol.methods import METRICS, SCORERS
 from directrank.papers.one_protocol.published import read
-from directrank.papers.shared.claims import COLUMNS, OVERALL, merge, published_claims
+from directrank.papers.shared.claims import COLUMNS, merge, published_claims
 from directrank.papers.shared.judging import conclude, judge
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
     SUPPORTED,
+    TREND,
     UNMEASURED,
 )
 from directrank.study.published import write_results
@@ -152,9 +153,11 @@ def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> 
     ]
     claims = tmp_path / "claims.csv"
     merged = merge([], "mine", claims).drop(columns="timed").astype({"dataset": object})
-    own = (merged["claim"].isin(["C23", "C09"])) & (merged["comparison"] == OVERALL)
-    merged.loc[own, ["verdict", "dataset"]] = [CONTRADICTED, "OHSUMED"]
-    write_csv(claims, merged[list(COLUMNS)])
+    own = merged[merged["claim"].isin(["C23", "C09"])].copy()
+    own[["comparison", "verdict", "dataset"]] = ["a − b, NDCG@1", CONTRADICTED, "OHSUMED"]
+    # Another part of the claim does not count here, nor does the verdict on the whole of it.
+    elsewhere = own.assign(verdict=SUPPORTED, dataset="elsewhere")
+    write_csv(claims, pd.concat([merged, own, elsewhere])[list(COLUMNS)])
     by_collection.write(files, claims, 0.01, tmp_path / "claims_by_collection.csv")
     data = pd.read_csv(tmp_path / "claims_by_collection.csv").set_index(["claim", "dataset"])
     assert data.loc[("C23", "OHSUMED"), ["verdict", "source"]].tolist() == [
@@ -172,6 +175,25 @@ def test_the_papers_own_experiments_come_before_one_protocol(tmp_path: Path) -> 
     assert r"contradicted\*" in page
     assert re.search(r"\| supported, \+0\.\d{3} ± 0\.\d{3} in NDCG@\d+ +\|", page)
     assert "**MQ2008**, 17 claims: " in page
+
+
+def test_the_worst_of_the_comparisons_on_a_collection_decides() -> None:
+    rows = pd.DataFrame(
+        [
+            ("overall", CONTRADICTED, "OHSUMED", "other real data", 0.01),
+            ("first", SUPPORTED, "OHSUMED", "other real data", 0.02),
+            ("second", TREND, "OHSUMED", "other real data", 0.3),
+            ("third", TREND, "OHSUMED", "other real data", 0.2),
+            ("fourth", CONTRADICTED, "MQ2008", "other real data", 0.001),
+            ("fifth", CONTRADICTED, "MQ2008", "other real data", 0.0001),
+            ("sixth", CONTRADICTED, "OHSUMED", "stand-in", 0.001),
+        ],
+        columns=["comparison", "verdict", "dataset", "group", "p_holm"],
+    ).assign(p_range_holm=np.nan)
+    found = {title: by_collection.of_own(rows, title) for title in ("OHSUMED", "MQ2008", "MSRD")}
+    assert [found["OHSUMED"][key] for key in ("verdict", "comparison")] == [TREND, "second"]
+    assert [found["MQ2008"][key] for key in ("verdict", "comparison")] == [CONTRADICTED, "fifth"]
+    assert found["MSRD"] == {}
 
 
 @pytest.mark.parametrize("claim", by_collection.READINGS)

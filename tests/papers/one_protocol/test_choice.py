@@ -32,8 +32,13 @@ from studies import study_of
 from workflow_runs import ROOT
 
 #: As the catalogue and the edition have them.
-GRADED = ComparedCollection("ohsumed", "OHSUMED", levels=3, documents=152.3, trained_on=63, cut=60)
-BINARY = ComparedCollection("msrd", "MSRD", levels=2, documents=23.6, trained_on=2000, cut=60)
+GRADED = ComparedCollection(
+    "ohsumed", "OHSUMED", levels=3, documents=152.3, trained_on=63, cut=60, scorers={}
+)
+BINARY = ComparedCollection(
+    "msrd", "MSRD", levels=2, documents=23.6, trained_on=2000, cut=60,
+    scorers={"network": "network of 32 hidden units"},
+)  # fmt: skip
 
 METHODS = [
     ComparedLoss("RMSE", "rmse"),
@@ -185,6 +190,7 @@ def test_the_page_starts_with_what_to_take_to_tune_and_to_avoid(tmp_path: Path) 
     text = choice_page.page(made(tmp_path, {"ohsumed": ON_GRADED}))
     assert text.startswith(
         "# Which loss?\n\n"
+        "**Over all collections**, which have 63 training queries:\n\n"
         "- **Take [NeuralNDCG](losses.md#neural_ndcg)**, 100 ms per 1000 lists of 120 documents "
         "(RMSE: 1). Its mean NDCG@10 over 1 collection, 0.484, is the highest, with 0 of 5 others "
         "tied; every one that is tied needs tuning: its `tau` moves NDCG@10 on the validation set "
@@ -200,6 +206,27 @@ def test_the_page_starts_with_what_to_take_to_tune_and_to_avoid(tmp_path: Path) 
         "fold. "
     )
     assert "- **Avoid YetiRank ([CatBoost](../../docs/trees.md) with `k=10`, " in text
+
+
+def test_the_page_of_small_and_large_collections_starts_with_what_to_take_on_each(
+    both: Results,
+) -> None:
+    text = choice_page.page(both).split("**Over all collections**, which have 63 to 2\u00a0000 ")[0]
+    few, more = (row(text, title) for title in ("Few queries", "More queries"))
+    assert few == [
+        "Few queries: fewer than 1000 to train on",
+        "**[NeuralNDCG](losses.md#neural_ndcg)**: 0.484, 0 of 5 others tied",
+        "LambdaMART ([LightGBM](../../docs/trees.md)): 0.471, 0 of 2 others tied",
+        "OHSUMED",
+    ]
+    assert more[1].startswith("**[RankNet](losses.md#ranknet)**: 0.520, 0 of 5 ")
+    assert more[3] == "MSRD"
+
+
+def test_the_facts_say_what_a_scorer_consists_of(both: Results) -> None:
+    text = part(choice_page.page(both), "What the collections represent")
+    assert row(text, "MSRD")[1] == "linear, network of 32 hidden units, context-aware"
+    assert row(text, "OHSUMED")[1] == "linear, network, context-aware"
 
 
 def test_what_is_tied_and_needs_tuning_is_the_alternative(tmp_path: Path) -> None:
@@ -226,7 +253,7 @@ def test_the_highest_ensemble_stands_beside_the_highest_loss(tmp_path: Path) -> 
 
 def test_trees_need_two_that_every_collection_has(tmp_path: Path) -> None:
     results = made(tmp_path, {"ohsumed": ON_GRADED}, trees={"LambdaMART": 0.47})
-    assert advice_on_trees(results) is None
+    assert advice_on_trees(results, results.collections) is None
     text = choice_page.page(results)
     assert "Boosted trees, by" not in text
     assert "### Boosted trees" not in text
@@ -235,14 +262,15 @@ def test_trees_need_two_that_every_collection_has(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_trees_take_the_controls_of_losses_unless_one_was_trained_again(tmp_path: Path) -> None:
     levels = ON_GRADED | {"NeuralNDCGᵀ": 0.4785}  # 0.005 from NeuralNDCG
-    advice = advice_on_trees(made(tmp_path, {"ohsumed": levels}))
+    results = made(tmp_path, {"ohsumed": levels})
+    advice = advice_on_trees(results, results.collections)
     assert advice is not None
     assert 0.005 < advice.field.whole.distance < 0.0055
     note = "these controls are those of the losses"
-    assert note in choice_page.page(made(tmp_path, {"ohsumed": levels}))
+    assert note in choice_page.page(results)
 
     again = made(tmp_path, {"ohsumed": levels}, trees=TREES | {"LambdaMART again": 0.478})
-    advice = advice_on_trees(again)
+    advice = advice_on_trees(again, again.collections)
     assert advice is not None
     assert 0.007 < advice.field.whole.distance < 0.01
     assert "LambdaMART again" not in advice.field.whole.order

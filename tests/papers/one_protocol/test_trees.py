@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from directrank import learners
 from directrank.edition.plan import Study, load
@@ -497,3 +498,25 @@ def test_every_configuration_trains(every, data, method: str) -> None:
     assert np.isfinite(scores).all()
     assert np.ptp(scores) > 0
     assert fitted.info["best_epoch"] == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "method"),
+    [
+        ("leaves of LightGBM (`num_leaves`)", "LambdaMART"),
+        ("depth of XGBoost (`max_depth`)", "XGBoost"),
+        ("depth of CatBoost (`max_depth`)", "YetiRank"),
+    ],
+)
+def test_the_page_on_trees_has_the_sizes_that_are_tried(setting: str, method: str) -> None:
+    path = ROOT / "config/papers/one_protocol.yaml"
+    sizes = yaml.safe_load(path.read_text("utf-8"))["for_each_collection"]["trees"]["sizes"]
+    cells = []
+    for size in ("small", "large"):
+        (run,) = (
+            one["run"] for one in sizes[size]["variants"] if one["settings"]["method"] == method
+        )
+        name = setting.split("`")[1]
+        cells.append(", ".join(map(str, run["tune"][f"model.{name}"])))
+    page = (ROOT / "docs/trees.md").read_text("utf-8")
+    assert f"\n| {setting} | {' | '.join(cells)} |\n" in page

@@ -28,9 +28,15 @@ from directrank.papers.shared.findings import (
     value,
 )
 from directrank.papers.shared.format import interval, listed, signed
-from directrank.papers.shared.judging import conclude, judge, row
+from directrank.papers.shared.judging import conclude, judge, row, worst
 from directrank.papers.shared.tables import markdown_rows
-from directrank.papers.shared.verdicts import MEANING, UNMEASURED, VERDICTS
+from directrank.papers.shared.verdicts import (
+    CONTRADICTED,
+    MEANING,
+    STANDIN_GROUP,
+    UNMEASURED,
+    VERDICTS,
+)
 from directrank.stats.estimates import Estimate
 from directrank.system.io import write_csv, write_text
 
@@ -133,7 +139,7 @@ READINGS: Mapping[str, Reading] = {
     ),
     "C23": Reading(
         [Versus(["LambdaRank"], ["RankNet"], ["linear", "tower"])],
-        note="Here a lead is asked for on every collection; among the paper's own experiments "
+        note="One protocol is asked for a lead on every collection; in the paper's experiments "
         "MQ2008 stands for its small set, on which none is claimed.",
     ),
     "D09": Reading(
@@ -211,14 +217,14 @@ def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -
         The columns :data:`COLUMNS`, a row per claim and collection.
     """
     own = read_claims(claims_file)
-    own = own[own["comparison"] == OVERALL].set_index("claim")
     collections = [read(file) for file in files]
     titles = [collection.dataset.title for collection in collections]
     published = published_claims()
     chosen = [
         claim
         for claim in published.to_dict("records")
-        if claim["claim"] in READINGS or own["dataset"].get(claim["claim"]) in titles
+        if claim["claim"] in READINGS
+        or own.loc[own["claim"] == claim["claim"], "dataset"].isin(titles).any()
     ]
     rows = []
     for claim in chosen:
@@ -228,16 +234,38 @@ def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -
                 **{key: claim[key] for key in ("claim", "paper", "statement")},
                 "dataset": collection.dataset.title,
             }
-            rows.append({**about, **_verdict(own, collection, claim["claim"], margin)})
+            of_claim = own[own["claim"] == claim["claim"]]
+            found = of_own(of_claim, collection.dataset.title)
+            found = found or _of_protocol(collection, claim["claim"], margin)
+            rows.append({**about, **found})
     return pd.DataFrame(rows).reindex(columns=COLUMNS)
 
 
-def _verdict(
-    own: pd.DataFrame, collection: Published, claim: str, margin: float
-) -> Mapping[str, Any]:
-    """The verdict by the paper's own experiments on a collection, or by the comparison."""
-    if claim in own.index and own.loc[claim, "dataset"] == collection.dataset.title:
-        return {**own.loc[claim].to_dict(), "source": OWN, "comparison": ""}
+def of_own(own: pd.DataFrame, title: str) -> Mapping[str, Any]:
+    """The verdict by the paper's own experiments on a collection; empty where none was run.
+
+    It is that on the part of the claim that was run there, whatever other collections say.
+
+    Args:
+        own: the rows of a claim in the file of claims.
+        title: of the collection.
+    """
+    parts = own[
+        (own["dataset"] == title) & (own["group"] != STANDIN_GROUP) & (own["comparison"] != OVERALL)
+    ]
+    if parts.empty:
+        return {}
+    verdict = worst(set(parts["verdict"]))
+    same = parts[parts["verdict"] == verdict]
+    # The clearest test for a contradiction, else the weakest.
+    p_values = same["p_holm" if verdict == CONTRADICTED else "p_range_holm"].fillna(same["p_holm"])
+    p_values = p_values.fillna(2.0)
+    place = p_values.idxmin() if verdict == CONTRADICTED else p_values.idxmax()
+    return {**same.loc[place].to_dict(), "source": OWN}
+
+
+def _of_protocol(collection: Published, claim: str, margin: float) -> Mapping[str, Any]:
+    """The verdict by the comparison under one protocol."""
     if claim not in READINGS:
         return {"verdict": UNMEASURED}
     found = outcome(collection, claim)
@@ -269,7 +297,9 @@ def markdown(data: pd.DataFrame) -> str:
         "",
         *(f"- {sentence}" for sentence in in_words(data)),
         "",
-        f"An asterisk marks a verdict that rests on {OWN}; all others rest on {ONE_PROTOCOL}: the "
+        f"An asterisk marks a verdict that rests on {OWN}, as far as they were run on this "
+        "collection, so that the verdict on the whole claim may be another. All others rest on "
+        f"{ONE_PROTOCOL}: the "
         "same methods, with the same budgets, on the same folds. They have the effect of the "
         "comparison that decided them, ± the half width of its 95 % interval, which is not "
         "corrected, and its metric. Tests are "

@@ -43,6 +43,7 @@ class ComparedCollection:
         documents: per query on average; None where the catalogue does not count them.
         trained_on: training queries, in the median fold; None likewise.
         cut: to how many random documents longer lists are cut in training; None for whole lists.
+        scorers: what a scorer consists of, by its name in print; without those whose name says it.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ComparedCollection:
     documents: float | None
     trained_on: int | None
     cut: int | None
+    scorers: Mapping[str, str]
 
     @property
     def short(self) -> str:
@@ -132,9 +134,9 @@ class Results:
         return measured.loc[sizes.notna().all(axis=1) & measured["ms"].notna()]
 
     @cached_property
-    def trees(self) -> Sequence[Trees]:
-        """What each collection says of boosted trees."""
-        return [Trees(study.every) for study in self.studies.values()]
+    def trees(self) -> dict[str, Trees]:
+        """Collection → what it says of boosted trees."""
+        return {name: Trees(study.every) for name, study in self.studies.items()}
 
     @cached_property
     def seconds(self) -> Mapping[str, float]:
@@ -326,23 +328,24 @@ def recommendation(results: Results, situation: Situation) -> Recommendation | N
     return Recommendation(situation, there, advise(field))
 
 
-def advice_on_trees(results: Results) -> Advice | None:
-    """Which boosted trees to take, on all collections; None if none have been compared.
+def advice_on_trees(results: Results, collections: Sequence[ComparedCollection]) -> Advice | None:
+    """Which boosted trees to take, on some collections; None if none have been compared there.
 
     Where no ensemble was trained a second time, the controls of the losses stand in.
     """
-    every = [Together([study]) for study in results.trees]
-    whole = Together(results.trees)
+    studies = [results.trees[one.name] for one in collections]
+    every = [Together([study]) for study in studies]
+    whole = Together(studies)
     among = {name for name in whole.labels if not is_again(name)}
     if len(among) < 2:
         return None
-    losses = [results.together([one.name]) for one in results.collections]
-    of_losses = results.together(one.name for one in results.collections)
+    losses = [results.together([one.name]) for one in collections]
+    of_losses = results.together(one.name for one in collections)
     standing, *singles = (
         Standing(one, among, one.distance or other.distance)
         for one, other in zip([whole, *every], [of_losses, *losses], strict=True)
     )
-    moves = _moves(results, among, results.collections)
+    moves = _moves(results, among, collections)
     return advise(Field(standing, singles, results.seconds, moves))
 
 

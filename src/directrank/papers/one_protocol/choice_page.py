@@ -54,15 +54,17 @@ own setting, where one was tried, moves NDCG@10 on the validation set by no more
 be apart. If every one needs tuning, take the one with the highest mean likewise. Any other that \
 is tied may be as good.
 3. **Tune**, likewise, another one that is tied and whose setting moves it by more than that.
-4. A method is **behind** over all collections if another one is significantly ahead, it is not \
-tied with the highest mean, and it is not shown to be within {margin} of it. \
-Tests are for other queries and other trainings, and are corrected.
+4. A method is **behind** if another one is significantly ahead of it after correction over the \
+pairs of this method only, it is not tied with the highest mean, and it is not shown to be within \
+{margin} of it.
 5. **Avoid** the method that is behind and to which the largest number of others are significantly \
-better, by more than controls may be apart.
+better, after correction over all pairs, by more than controls may be apart.
 
-*May be the best* are the methods among which the best is with 95 % confidence: a method is left \
-out if another one is significantly ahead of it, after correction over its own pairs only. An \
-asterisk is corrected over all pairs, so that also a method without one may be left out. *As good \
+Tests are for other queries and other trainings. Those of rule 4 ask of one method at a time \
+whether it may be the best, so that a method may be behind although no single one of its pairs is \
+significant among all. *May be the best* are the methods among which the best is with 95 % \
+confidence: those of which no other one is significantly ahead by rule 4. An asterisk is corrected \
+over all pairs. *As good \
 as the first* are those whose difference from the highest mean is shown to be smaller than \
 {margin}; a method that is not among them need not be worse, because the collections may be too \
 small to tell."""
@@ -74,6 +76,9 @@ benchmark](../../benchmarks/results/losses.csv) measured them. *s* is the time t
 configuration of an ensemble took to train in one fold, the mean over the collections. \
 *Sensitivity* is the range of validation NDCG@10 over the values that were tried of the method's \
 own setting, at the best learning rate for each."""
+
+#: The situations that the page begins with.
+BY_QUERIES = ("Few queries", "More queries")
 
 #: The loss of those who do not rank: a mean squared error of single documents.
 POINTWISE = "RMSE"
@@ -114,10 +119,12 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
             training sets.
     """
     found = recommendations(results)
-    trees = advice_on_trees(results)
+    trees = advice_on_trees(results, results.collections)
     margin = f"{found[0].together.margin:g}"
     parts = [
         "# Which loss?",
+        *_by_queries(results, found, larger=sizes is not None),
+        f"**Over all collections**, which have {_trained_on(results)} training queries:",
         _advised(results, _of_losses(results), found[0].advice),
         *(
             (
@@ -140,8 +147,9 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         "## The rule",
         RULE.format(margin=margin, cheap=CHEAP),
         "## By task and data",
-        "Where several rows fit, none of them decides: take what holds if nothing is known, and "
-        "[compare it on your data](../../docs/your_data.md) with the losses of your rows.",
+        "Where several rows fit, the number of training queries decides, because it alone was "
+        "varied on the same data. [Compare](../../docs/your_data.md) the losses of your rows on "
+        "your data.",
         _situations(results, found),
         *_indistinguishable(found),
         "## What the collections represent",
@@ -207,6 +215,53 @@ class Subject:
     several: str
     link: Callable[[str], str]
     cost: Callable[[str], str]
+
+
+def _by_queries(results: Results, found: Sequence[Recommendation], larger: bool) -> Iterator[str]:
+    """What to take with few training queries and with more; nothing where only one is known.
+
+    Args:
+        results: of one protocol.
+        found: what they say of each situation.
+        larger: whether the page says what holds with more training queries.
+    """
+    by_title = {one.situation.title: one for one in found}
+    known = [by_title[title] for title in BY_QUERIES if title in by_title]
+    if len(known) < len(BY_QUERIES):
+        return
+    rows = []
+    for one in known:
+        trees = advice_on_trees(results, one.stands_on)
+        ensemble = "–"
+        if trees:
+            ensemble = f"{_ensemble(results, trees.default)}: {_place(trees)}"
+        rows.append(
+            [
+                f"{one.situation.title}: {one.situation.meaning}",
+                f"**{_link(results, one.advice.default)}**: {_place(one.advice)}",
+                ensemble,
+                _named(one.stands_on),
+            ]
+        )
+    columns = ["you have", "loss to take", "boosted trees to take", "seen on"]
+    yield (
+        "How many queries do you train on? By [one rule](#the-rule), with the mean NDCG@10 and how "
+        "many others are tied, which may be as good:"
+    )
+    yield "\n".join(markdown_rows(columns, rows, left=len(columns)))
+    if larger:
+        yield (
+            "The collections differ in more than their size. [On ever more queries of one of them]"
+            "(#with-more-training-queries), the leading methods change, too."
+        )
+
+
+def _place(advice: Advice) -> str:
+    """The mean of the method to take, and how many are tied."""
+    whole = advice.field.whole
+    others = len(whole.order) - 1
+    mean = number(float(whole.together.mean[advice.default]))
+    return f"{mean}, {len(whole.tied) - 1} of {others} others tied"
 
 
 def _of_losses(results: Results) -> Subject:
@@ -354,8 +409,8 @@ def _scope(results: Results, larger: bool) -> str:
         more = " With thousands of them, see [which methods lead](#with-more-training-queries)."
     return (
         f"It rests on {_named(results.collections)} under [one protocol](one_protocol/README.md) "
-        f"(edition {results.edition}), with {_trained_on(results)} training queries ([below]"
-        f"(#what-the-collections-represent)).{more} On other data, [compare losses yourself]"
+        f"(edition {results.edition}); [below](#what-the-collections-represent) is what they "
+        f"represent.{more} On other data, [compare losses yourself]"
         "(../../docs/your_data.md). Every loss has [a section](losses.md) with its cost and where "
         "it wins and loses."
     )
@@ -366,7 +421,8 @@ def _trained_on(results: Results) -> str:
     known = [one.trained_on for one in results.collections if one.trained_on is not None]
     if not known:
         return "an unknown number of"
-    return f"{count(min(known))} to {count(max(known))}"
+    least, most = (count(number) for number in (min(known), max(known)))
+    return least if least == most else f"{least} to {most}"
 
 
 def _by_size(results: Results, sizes: pd.DataFrame, default: str) -> str:
@@ -396,11 +452,12 @@ def _by_size(results: Results, sizes: pd.DataFrame, default: str) -> str:
                 priced[means.index[-1]],
             ]
         )
+    among = sorted(trees & set(sizes["method"])) or ["trees"]
     picture = f"../../figures/{results.edition}/one_protocol/figure_training_size.png"
     text = (
-        f"Methods of every family were trained on ever more queries of {sizes['dataset'].iloc[0]} "
-        f"([picture]({picture})). The table has the mean NDCG@10 of all ensembles among them, of "
-        f"the network trained with {default}, and of the networks trained with the three losses "
+        f"Methods of every family were trained on ever more queries of "
+        f"{sizes['dataset'].iloc[0]} ([picture]({picture})). The table has the mean NDCG@10 of "
+        f"{listed(among)}, of the network trained with {default}, and of those with the losses "
         "for which it is the highest. Most of the differences between these are not significant."
     )
     return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
@@ -464,7 +521,7 @@ def _facts(results: Results) -> str:
     rows = [
         [
             one.title,
-            ", ".join(results.studies[one.name].scorers),
+            ", ".join(one.scorers.get(name, name) for name in results.studies[one.name].scorers),
             f"{one.levels} levels",
             "–" if one.documents is None else f"{one.documents:.0f}",
             "–" if one.trained_on is None else count(one.trained_on),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -282,7 +282,7 @@ def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     )
     missing += [f"the part that was run only on the {title}" for title in on_standins]
     found = [item.verdict for item in counted]
-    verdict = _worst(found, bool(missing))
+    verdict = worst(found, incomplete=bool(missing))
     same = [item for item in counted if item.verdict == verdict]
     if same:
         decisive = max(same, key=lambda item: _weight(item, verdict))
@@ -296,7 +296,8 @@ def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     return Verdict(verdict, group, decisive, _direction(counted), " ".join(remarks))
 
 
-def _worst(found: Sequence[str], incomplete: bool) -> str:
+def worst(found: Collection[str], incomplete: bool = False) -> str:
+    """The verdict on a claim from those on its comparisons, of which some may not have been run."""
     if CONTRADICTED in found:
         return CONTRADICTED
     if INCONCLUSIVE in found or incomplete:
