@@ -49,7 +49,7 @@ def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
     assert per_size["pairs"].tolist() == [3, 3, 3]
     assert per_size["differ"].tolist() == [0, 0, 3]
     assert per_size["beyond"].tolist() == [0, 0, 3]
-    assert np.isfinite(data["half_width"]).all()
+    assert np.isfinite(data[["half_width", "half_width_of_difference"]]).all(axis=None)
     plan = make_plan(tmp_path, "one_protocol", "table_training_size", experiments)
     build(plan, tmp_path / "runs", tmp_path / "table")
     pairs = pd.read_csv(tmp_path / "table.csv")

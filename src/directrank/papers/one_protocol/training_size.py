@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from directrank.papers.one_protocol.differences import (
@@ -48,8 +49,9 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
         "that differs significantly and by more than the controls, the share shown to differ by "
         f"more than {full.margin:g}, and the share shown to differ by less, but not significantly "
         f"different. {_lead(studies)} "
-        "All methods are evaluated on the same queries, so that the interval of a mean, ± "
-        f"{measured(data['half_width'].median())} in the median, says little of a difference. "
+        "Grey: the 95% interval of a difference, whose half width is that of the median pair; it "
+        "is not corrected. All methods are evaluated on the same queries, so that the interval of "
+        f"a mean, ± {measured(data['half_width'].median())} in the median, says little of one. "
         f"{full.standard} With fewer training queries than all every method has "
         f"{spread(fewer, 'trial')}; with all, {scale[0].lower()}{scale[1:]}"
     )
@@ -89,7 +91,7 @@ def draw(data: pd.DataFrame, margin: float) -> Figure:
     """
     sizes = sorted(data["train_queries"].unique())
     figure, (left, right) = figures.new_figure(
-        width=2 * figures.COLUMN, height=3.4, ncols=2, gridspec_kw={"width_ratios": [1, 0.75]}
+        width=2 * figures.COLUMN, height=4.2, ncols=2, gridspec_kw={"width_ratios": [1, 0.75]}
     )
     names = list(dict.fromkeys(data["method"]))
     last = data[data["train_queries"] == sizes[-1]].set_index("method")["mean"]
@@ -98,6 +100,7 @@ def draw(data: pd.DataFrame, margin: float) -> Figure:
         again, place = divmod(number, len(figures.SERIES))
         look = figures.SERIES[place] | ({"markerfacecolor": "white"} if again else {})
         left.plot(own["train_queries"], own["mean"], label=name, markersize=3.5, **look)
+    _interval_of_a_difference(left, data)
     figures.label_ends(left, 5.5)
     pairs = data.drop_duplicates("train_queries").set_index("train_queries")
     for number, (column, label) in enumerate(
@@ -119,6 +122,22 @@ def draw(data: pd.DataFrame, margin: float) -> Figure:
         axes.minorticks_off()
     right.legend(frameon=False)
     return figure
+
+
+def _interval_of_a_difference(axes: Axes, data: pd.DataFrame) -> None:
+    """Draw below the curves, at each size, how long the interval of a difference is."""
+    each = data.groupby("train_queries")["half_width_of_difference"].first()
+    longest = each.max()
+    center = data["mean"].min() - 1.3 * longest
+    axes.errorbar(
+        each.index, np.full(len(each), center), each, fmt="none", ecolor="0.5", elinewidth=1,
+        capsize=2.5,
+    )  # fmt: skip
+    axes.annotate(
+        "95% interval\nof a difference", (each.index[0], center), (4, 0),
+        textcoords="offset points", color="0.4", fontsize=6, va="center",
+    )  # fmt: skip
+    axes.set_ylim(bottom=center - 1.3 * longest)
 
 
 def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
@@ -170,6 +189,7 @@ def rows(study: Protocol, size: int) -> pd.DataFrame:
             "beyond": int((study.pairs["size"] == MORE_THAN).sum()),
             "equivalent": int((study.pairs["verdict"] == EQUIVALENT).sum()),
             "distance_of_controls": study.distance,
+            "half_width_of_difference": every_pair(study)["half_width"].median(),
         }
     )
 
