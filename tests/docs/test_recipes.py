@@ -44,6 +44,13 @@ def data(tmp_path_factory) -> str:
     return str(folder)
 
 
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_the_page_shows_the_recipe_as_it_is(path):
+    page = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
+    code = path.read_text(encoding="utf-8").rstrip("\n")
+    assert f"```python\n{code}\n```\n" in page, f"copy {path.name} into its block of the page"
+
+
 @pytest.mark.parametrize("name", OF_PREPARED_DATA)
 def test_a_recipe_for_prepared_data_raises_ndcg(recipe, data, name):
     before, after = recipe(name, OF_PREPARED_DATA[name]).main(data, epochs=20)
@@ -91,9 +98,3 @@ def test_with_lambdarank_lightgbm_comes_near_its_own_on_the_embedded_sample(reci
     ours = trees.with_lightgbm(losses.lambdarank, train, 50)
     own = trees.ndcg(lambda features: torch.from_numpy(theirs(features)), test)
     assert trees.ndcg(ours, test) > own - 0.01 > 0.85
-
-
-def test_the_page_shows_every_example_whole():
-    page = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
-    for path in EXAMPLES.glob("*.py"):
-        assert f"```{{literalinclude}} ../examples/{path.name}\n```" in page, path.name
