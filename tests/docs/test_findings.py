@@ -348,7 +348,7 @@ def first_page() -> Iterator[str]:
     yield "Under one protocol no collection separates them; the claim is"
     chosen = file("paper_tables/real/which_loss.md").read_text(encoding="utf-8")
     (tied, others) = re.findall(r"Take \[ApproxNDCG.* with (\d+) of (\d+) others tied", chosen)[0]
-    yield f"{int(tied) + 1} of {int(others) + 1} are tied over four collections"
+    yield f"{int(tied) + 1} of {int(others) + 1} losses are tied over four collections"
     for row in (r"Few queries: .*\*\*\[ApproxNDCG\]", r"More queries: 1000 .*\*\*\[LambdaLoss\]"):
         assert re.search(rf"^\| {row}", chosen, re.MULTILINE)
     many = training_sizes().query("train_queries >= 1000").sort_values("mean")

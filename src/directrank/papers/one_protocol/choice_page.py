@@ -13,6 +13,7 @@ import pandas as pd
 from directrank import losses
 from directrank.papers.one_protocol.advice import CHEAP, Advice, Standing
 from directrank.papers.one_protocol.choice import (
+    SITUATIONS,
     ComparedCollection,
     Recommendation,
     Results,
@@ -121,10 +122,11 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
     found = recommendations(results)
     trees = advice_on_trees(results, results.collections)
     margin = f"{found[0].together.margin:g}"
+    queries = _trained_on(results.collections)
     parts = [
         "# Which loss?",
         *_by_queries(results, found, larger=sizes is not None),
-        f"**Over all collections**, which have {_trained_on(results)} training queries:",
+        f"**Over all collections**, which have {queries} training queries:",
         _advised(results, _of_losses(results), found[0].advice),
         *(
             (
@@ -147,9 +149,8 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         "## The rule",
         RULE.format(margin=margin, cheap=CHEAP),
         "## By task and data",
-        "Where several rows fit, the number of training queries decides, because it alone was "
-        "varied on the same data. [Compare](../../docs/your_data.md) the losses of your rows on "
-        "your data.",
+        "Where rows that fit you disagree, go by the number of training queries, and [compare the "
+        "losses of these rows on your data](../../docs/your_data.md).",
         _situations(results, found),
         *_indistinguishable(found),
         "## What the collections represent",
@@ -160,7 +161,7 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         f"every method over all collections. {DIFFERENCES}",
         COSTS,
         *_evidence(results, found),
-        *(_on_trees(results, trees) if trees else ()),
+        *(text for group in _groups(results, found) for text in _on_trees(results, group)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -240,7 +241,7 @@ def _by_queries(results: Results, found: Sequence[Recommendation], larger: bool)
                 f"{one.situation.title}: {one.situation.meaning}",
                 f"**{_link(results, one.advice.default)}**: {_place(one.advice)}",
                 ensemble,
-                _named(one.stands_on),
+                f"{_named(one.stands_on)} ({_trained_on(one.stands_on)} training queries)",
             ]
         )
     columns = ["you have", "loss to take", "boosted trees to take", "seen on"]
@@ -249,11 +250,29 @@ def _by_queries(results: Results, found: Sequence[Recommendation], larger: bool)
         "many others are tied, which may be as good:"
     )
     yield "\n".join(markdown_rows(columns, rows, left=len(columns)))
+    guide = "The number of training queries is only one thing that tells the collections apart."
     if larger:
-        yield (
-            "The collections differ in more than their size. [On ever more queries of one of them]"
-            "(#with-more-training-queries), the leading methods change, too."
+        guide += (
+            " It comes first here because on [ever more queries of one of them]"
+            "(#with-more-training-queries) the leading methods change."
         )
+    missing = _not_seen(results.collections)
+    yield f"{guide}{f' No collection has {missing}.' if missing else ''}"
+
+
+def _not_seen(collections: Sequence[ComparedCollection]) -> str:
+    """Which combinations of labels and numbers of training queries no collection has."""
+    kinds = [
+        [(one.title.lower(), one.holds) for one in SITUATIONS if one.title in titles]
+        for titles in (("Binary labels", "Graded labels"), BY_QUERIES)
+    ]
+    lacking = [
+        f"{labels} and {queries}"
+        for labels, of_labels in kinds[0]
+        for queries, of_queries in kinds[1]
+        if not any(of_labels(one) and of_queries(one) for one in collections)
+    ]
+    return ", or ".join(lacking)
 
 
 def _place(advice: Advice) -> str:
@@ -361,9 +380,10 @@ def _differ(whole: Standing, what: str) -> str:
     """How many pairs differ significantly."""
     pairs = whole.together.pairs
     sure = int(pairs["verdict"].isin([BETTER, WORSE]).sum())
-    return (
-        f"{sure} of {len(pairs)} pairs of {len(whole.together.labels)} {what} differ significantly"
-    )
+    twice = sum(map(is_again, whole.together.labels))
+    again = f" and {twice} under other seeds" if twice else ""
+    several = f"{len(whole.together.labels) - twice} {what}{again}"
+    return f"{sure} of {len(pairs)} pairs of {several} differ significantly"
 
 
 def _trees_or_losses(results: Results) -> str:
@@ -416,9 +436,9 @@ def _scope(results: Results, larger: bool) -> str:
     )
 
 
-def _trained_on(results: Results) -> str:
-    """From how many to how many training queries the collections have."""
-    known = [one.trained_on for one in results.collections if one.trained_on is not None]
+def _trained_on(collections: Sequence[ComparedCollection]) -> str:
+    """From how many to how many training queries collections have."""
+    known = [one.trained_on for one in collections if one.trained_on is not None]
     if not known:
         return "an unknown number of"
     least, most = (count(number) for number in (min(known), max(known)))
@@ -453,11 +473,14 @@ def _by_size(results: Results, sizes: pd.DataFrame, default: str) -> str:
             ]
         )
     among = sorted(trees & set(sizes["method"])) or ["trees"]
+    title = sizes["dataset"].iloc[0]
+    scorers = next((one.scorers for one in results.collections if one.title == title), {})
+    network = scorers.get(SCORERS["tower"], SCORERS["tower"])
     picture = f"../../figures/{results.edition}/one_protocol/figure_training_size.png"
     text = (
         f"Methods of every family were trained on ever more queries of "
-        f"{sizes['dataset'].iloc[0]} ([picture]({picture})). The table has the mean NDCG@10 of "
-        f"{listed(among)}, of the network trained with {default}, and of those with the losses "
+        f"{title} ([picture]({picture})). The table has the mean NDCG@10 of {listed(among)}, of "
+        f"the {network} trained with {default}, and of those with the losses "
         "for which it is the highest. Most of the differences between these are not significant."
     )
     return "\n\n".join([text, "\n".join(markdown_rows(columns, rows, left=len(columns)))])
@@ -552,10 +575,22 @@ def _evidence(results: Results, found: Sequence[Recommendation]) -> Iterator[str
         yield "\n".join(markdown_rows(["loss", *BESIDE, "ms", "MB", "sensitivity"], rows))
 
 
-def _on_trees(results: Results, advice: Advice) -> Iterator[str]:
-    """Every ensemble that all collections have."""
+def _groups(
+    results: Results, found: Sequence[Recommendation]
+) -> list[Sequence[ComparedCollection]]:
+    """All collections, and those with few and with more training queries, each set once."""
+    groups = [results.collections]
+    groups += [one.stands_on for one in found if one.situation.title in BY_QUERIES]
+    return list({tuple(one.name for one in group): group for group in groups}.values())
+
+
+def _on_trees(results: Results, collections: Sequence[ComparedCollection]) -> Iterator[str]:
+    """Every ensemble that some collections have in common."""
+    advice = advice_on_trees(results, collections)
+    if not advice:
+        return
     whole = advice.field.whole
-    yield f"### Boosted trees on {_named(results.collections)}"
+    yield f"### Boosted trees on {_named(collections)}"
     yield _how_much(whole, "ensembles")
     if not whole.together.distance:
         yield "No ensemble was trained a second time; these controls are those of the losses."
@@ -564,14 +599,15 @@ def _on_trees(results: Results, advice: Advice) -> Iterator[str]:
             name,
             *_beside(whole, name),
             _measured(results.seconds.get(name)),
-            _moves(results, name, results.collections),
+            _moves(results, name, collections),
         ]
         for name in whole.order
     ]
     yield "\n".join(markdown_rows(["ensemble", *BESIDE, "s", "sensitivity"], rows))
     missing = [one.name for one in results.ensembles if one.name not in whole.together.labels]
     if missing:
-        yield f"Not on every collection, and therefore left out: {listed(missing)}."
+        everywhere = "every collection" if len(collections) > 1 else "this collection"
+        yield f"Not on {everywhere}, and therefore left out: {listed(missing)}."
 
 
 def _beside(whole: Standing, name: str) -> list[str]:
