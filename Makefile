@@ -3,7 +3,8 @@
 # make bench       set everything up and run the benchmarks
 # make help        list every target
 
-PYTHON ?= python3.11
+# The first one that is there; `make … PYTHON=…` names another.
+PYTHON ?= $(shell for version in 3.11 3.12 3.13 3.14; do command -v python$$version && break; done || echo python3)
 # The edition that `make test-slurm` submits.
 SLURM_EDITION ?= config/demo.yaml
 # A folder where that edition has been run on this machine; if none is given, `make test-slurm` runs it.
@@ -31,7 +32,8 @@ setup: $(READY)  ## create the environment in .venv from the lock file
 tools: $(TOOLS)  ## the same with what tests, checks and the documentation need
 
 $(READY): requirements.lock pyproject.toml
-	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11, or name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 2; }
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) is not there; install Python 3.11 to 3.14, or name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || { echo "error: $(PYTHON) is not one of Python 3.11 to 3.14; name one: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo 'installing the packages of requirements.lock (1.4 GB on disk)'
 	$(PIP) --require-hashes -r requirements.lock

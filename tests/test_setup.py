@@ -1,6 +1,8 @@
 import importlib.util
 import re
+import shutil
 import subprocess
+import sys
 
 import yaml
 
@@ -42,6 +44,35 @@ def test_those_who_reproduce_install_no_tools_of_developers(root):
     makefile = (root / "Makefile").read_text(encoding="utf-8")
     for target in ("setup", "reproduce", "real", "paper"):
         assert re.search(rf"^{target}: \$\(READY\)", makefile, flags=re.MULTILINE), target
+
+
+def test_the_environment_is_made_by_any_python_that_is_supported(root, tmp_path):
+    """Where only python3 is there, or a newer version, it is taken; an older one is refused."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "bash", "env", "git", "expr", "wc", "nproc", "nvidia-smi"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    make = [shutil.which("make"), "-n", "-B", "setup", f"VENV={tmp_path / 'venv'}"]
+
+    def command() -> str:
+        done = subprocess.run(
+            make, cwd=root, env={"PATH": str(tools)}, capture_output=True, text=True, check=True
+        )
+        return next(line for line in done.stdout.splitlines() if " -m venv " in line)
+
+    (tools / "python3").symlink_to(sys.executable)
+    assert " python3 -m venv" in command()
+    (tools / "python3.13").symlink_to(sys.executable)
+    assert f"{tools}/python3.13 -m venv" in command()
+    (tools / "old").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "old").chmod(0o755)
+    refused = subprocess.run(
+        [shutil.which("make"), "setup", f"VENV={tmp_path / 'venv'}", f"PYTHON={tools / 'old'}"],
+        cwd=root, env={"PATH": str(tools)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert refused.returncode != 0
+    assert "is not one of Python 3.11 to 3.14" in refused.stderr
 
 
 def test_the_readme_shows_the_two_commands_and_the_makefile_has_them(root):

@@ -18,7 +18,7 @@ from directrank.lists.inputs import one_of
 from directrank.lists.parameters import check_options
 
 #: Arguments of a loss that belong to its call.
-_OF_A_CALL = {"lengths", "query_ids", "weights", "document_weights", "generator", "reduction"}
+OF_A_CALL = {"lengths", "query_ids", "weights", "document_weights", "generator", "reduction"}
 
 _INTRODUCTION = """The module of :func:`directrank.losses.{name}`.
 
@@ -62,7 +62,7 @@ class RankingLoss(torch.nn.Module):
             return
         cls.function = staticmethod(losses.get(of))
         parameters = inspect.signature(cls.function).parameters.values()
-        own = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in _OF_A_CALL]
+        own = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in OF_A_CALL]
         reduction = inspect.Parameter(
             "reduction", inspect.Parameter.KEYWORD_ONLY, default="mean", annotation="str"
         )
@@ -245,3 +245,12 @@ class XENDCG(RankingLoss, of="xe_ndcg"): ...
 
 
 class YetiLoss(RankingLoss, of="yeti_loss"): ...
+
+
+def __dir__() -> list[str]:
+    """The classes of this module, for TAB."""
+    return sorted(
+        name
+        for name, value in globals().items()
+        if isinstance(value, type) and issubclass(value, RankingLoss)
+    )

@@ -15,7 +15,9 @@ from directrank import losses, metrics
 from directrank.lists.arrays import array_of
 from directrank.lists.flat import is_missing
 from directrank.lists.packed import RankedLists
+from directrank.lists.parameters import check_options
 from directrank.models.scorer import Scorer
+from directrank.nn import OF_A_CALL
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.registry import nearest
 
@@ -189,6 +191,8 @@ class DirectRanker(BaseEstimator):
         nothing = train.select(np.arange(0))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         device = chosen_device(self.device)
+        if self.patience is not None:
+            check_options({"patience": self.patience})
         job = FitJob(f"sklearn {seed}", 0, METRIC, torch.get_num_threads(), device, no_progress)
         training = {
             "optimizer": {"name": "adam", "lr": self.learning_rate},
@@ -444,10 +448,12 @@ def _lists(
 
 
 def _loss_settings(loss: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The loss as a mapping; raises ``ConfigError`` if it or an option is unknown."""
+    """The loss as a mapping; raises ``ConfigError`` if it or an option is unknown or not valid."""
     settings = {"name": loss} if isinstance(loss, str) else _plain(loss)
-    known = list(signature(losses.get(settings.get("name", ""))).parameters)[3:]
-    refuse_unknown(settings, ["name", *known], f"loss '{settings['name']}'")
+    own = list(signature(losses.get(settings.get("name", ""))).parameters)[3:]
+    known = ["name", *(name for name in own if name not in OF_A_CALL)]
+    refuse_unknown(settings, known, f"loss '{settings['name']}'")
+    check_options(settings)
     return settings
 
 

@@ -12,7 +12,7 @@ from directrank import metrics
 from directrank.lists.calls import of_queries
 from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import with_empty
-from directrank.system.errors import ConfigError, DirectrankError
+from directrank.system.errors import ArgumentError
 from directrank.system.registry import nearest
 
 try:
@@ -73,7 +73,7 @@ class RankingMetric(torchmetrics.Metric):
         known = [key for key in signature(self.function).parameters if key not in GIVEN]
         for key in self.options:
             if key not in known:
-                raise ConfigError(f"metric '{metric}' has no option '{key}'", nearest(key, known))
+                raise ArgumentError(f"metric '{metric}' has no option '{key}'", nearest(key, known))
         check_options(self.options)
         with_empty(torch.zeros(1), torch.ones(1, dtype=torch.bool), empty)  # is it known?
         self.per_query = per_query
@@ -118,7 +118,7 @@ class RankingMetric(torchmetrics.Metric):
         values = with_empty(values, ~values.isnan(), self.empty)
         if self.per_query:
             if weights is not None:
-                raise DirectrankError(
+                raise ArgumentError(
                     "weights are of the mean, but there is none with per_query",
                     "take the mean of the values by directrank.metrics.mean(values, weights)",
                 )
@@ -242,3 +242,12 @@ class HitRate(RankingMetric):
 
     def __init__(self, k: int | None = None, **options: Any) -> None:
         super().__init__("hit_rate", k=k, **options)
+
+
+def __dir__() -> list[str]:
+    """The classes of this module, for TAB."""
+    return sorted(
+        name
+        for name, value in globals().items()
+        if isinstance(value, type) and issubclass(value, RankingMetric)
+    )

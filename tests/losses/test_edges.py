@@ -13,7 +13,7 @@ import torch
 from directrank import losses, metrics, relaxations
 from directrank.lists.inputs import NOTHING, examine, examined_before
 from directrank.lists.parameters import OPTIONAL, RANGES
-from directrank.system.errors import ConfigError, DirectrankError
+from directrank.system.errors import ArgumentError, ConfigError, DirectrankError
 from losses_cases import LOSSES, WEIGHTED
 
 NAN, INF = float("nan"), float("inf")
@@ -215,6 +215,15 @@ def test_every_option_outside_of_its_range_is_an_error_that_names_both(case):
                 loss_of(case)(SCORES, LABELS, MASK, **{option: value})
 
 
+@pytest.mark.parametrize("name", relaxations.REGISTRY)
+def test_a_relaxation_that_is_called_checks_its_options(name):
+    relaxation = relaxations.get(name)
+    for option in numbers_of(relaxation):
+        for value in [-1, NAN, *([0] if "above 0" in RANGES[option][0] else [])]:
+            with pytest.raises(ArgumentError, match=f"{option} must be"):
+                relaxation(SCORES, LABELS, MASK, **{option: value})
+
+
 def test_a_composition_checks_the_options_of_its_parts():
     sigmoid = {"name": "sigmoid", "alpha": 1.0}
     with pytest.raises(ConfigError, match="k must be a whole number, 1 or more, or None, not 0"):
@@ -306,6 +315,41 @@ def test_a_reduction_means_the_same_for_every_loss(case):
     assert value(reduction="mean", weights=torch.zeros(3)) == 0
     with pytest.raises(DirectrankError, match="unknown reduction 'average'"):
         value(reduction="average")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("pl_rank", {"samples": 0}, "0 samples"),
+        ("stochastic_rank", {"samples": 0}, "0 samples"),
+        ("yeti_loss", {"samples": 0}, "0 samples"),
+        ("wassrank", {"iterations": 0}, "0 iterations"),
+        ("k_song", {"margin": 0}, "margin 0"),
+        ("sl_at_k", {"k": None}, "k must be a whole number, 1 or more, not None"),
+        ("approx_ndcg", {"gain": None}, "unknown gain None"),
+        ("approx_ndcg", {"gain": [1, 2]}, "do not begin with 0"),
+        ("approx_ndcg", {"gain": [0, 1]}, "there are gains for the labels 0 to 1"),
+        ("lambdarank", {"gain": "exp3"}, "unknown gain 'exp3'"),
+        ("softmax_cross_entropy", {"normalize": "x"}, "normalize must be True or False"),
+        ("approx_ndcg", {"alpha": torch.tensor([[1.0], [-1.0], [1.0]])}, "alpha must be"),
+    ],
+)
+def test_what_only_one_loss_refuses_is_a_value_error(name, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        losses.get(name)(SCORES, LABELS, MASK, **options)
+
+
+def test_a_compiled_metric_examines_its_values():
+    precision, ndcg = (
+        torch.compile(metric, backend="eager") for metric in (metrics.precision, metrics.ndcg)
+    )
+    assert torch.equal(ndcg(SCORES, LABELS, MASK, k=2), metrics.ndcg(SCORES, LABELS, MASK, k=2))
+    with pytest.raises(ArgumentError, match="k must be"):
+        precision(SCORES, LABELS, k=-1)
+    with pytest.raises(ArgumentError, match="give mask=labels >= 0"):
+        ndcg(SCORES, LABELS - 1)
+    with pytest.raises(ArgumentError, match="a score is NaN"):
+        ndcg(SCORES * NAN, LABELS)
 
 
 def test_errors_of_arguments_are_value_errors():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 
 import pytest
 
 import directrank
-from directrank import losses, metrics
+from directrank import losses, metrics, nn
 from directrank.system.errors import ConfigError
 from losses_cases import LOSSES
 
@@ -25,6 +26,7 @@ def test_completion_shows_the_functions():
     assert {*losses.REGISTRY, "compose", "get", "needs_of"} < set(dir(losses))
     assert {*metrics.REGISTRY, "evaluate", "mean"} < set(dir(metrics))
     assert {"losses", "metrics", "open_dataset"} < set(dir(directrank))
+    assert len(dir(nn)) == len(losses.REGISTRY) + 1  # RankingLoss, of which a composition is none
     for module in (losses, metrics, directrank):
         assert all(hasattr(module, name) for name in dir(module))
         assert not [name for name in dir(module) if name.startswith("_") and name[:2] != "__"]
@@ -36,6 +38,11 @@ def test_every_loss_takes_scores_labels_mask_first_and_hyperparameters_by_name()
         assert [p.name for p in parameters[:3]] == ["scores", "labels", "mask"]
         assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters[3:])
         assert losses.get(name).__doc__
+
+
+def test_help_says_where_a_loss_comes_from():
+    for name in set(losses.REGISTRY) - {"composed"}:
+        assert re.search(r"(19|20)\d\d", losses.get(name).__doc__.split("Args:")[0]), name
 
 
 def test_an_unknown_loss_names_the_nearest_and_all():

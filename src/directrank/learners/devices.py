@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 import torch
 
@@ -13,10 +14,12 @@ def chosen_device(name: str) -> str:
     """The device ``name``, where ``auto`` is a GPU if there is one, and else the CPU.
 
     Raises:
-        ConfigError: a GPU is named, and PyTorch finds none.
+        ConfigError: the device is unknown, or a GPU is named, and PyTorch finds none.
     """
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
+    if name != "cpu" and not re.fullmatch(r"cuda(:\d+)?", name):
+        raise ConfigError(f"unknown device '{name}'", "choose cpu, cuda, cuda:N or auto")
     if name.startswith("cuda") and not torch.cuda.is_available():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         raise ConfigError(

@@ -169,6 +169,12 @@ def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:
             )
         if k is not None:  # correlations have no cut-off
             options["k"] = k
+        if torch.compiler.is_compiling():
+            from directrank.lists import compiled
+
+            lists: dict[str, Any] = {"mask": mask, "lengths": lengths, "query_ids": query_ids}
+            given = {"labels": labels, **lists, **options}
+            return compiled.called_outside_the_graph(call, scores, given)
         return called(metric, scores, labels, mask, lengths=lengths, query_ids=query_ids,
                       is_metric=True, **options)  # fmt: skip
 

@@ -47,10 +47,10 @@ def call(loss: Callable[..., Tensor], name: str, scores: Tensor, options: dict[s
 
 @torch.compiler.disable
 def called_outside_the_graph(
-    loss: Callable[..., Tensor], scores: Tensor, options: dict[str, Any]
+    function: Callable[..., Tensor], scores: Any, options: dict[str, Any]
 ) -> Tensor:
-    """Call ``loss(scores, **options)``."""
-    return loss(scores, **options)
+    """Call ``function(scores, **options)``, a loss or metric, which examines its arguments."""
+    return function(scores, **options)
 
 
 def _packed(option: Any, tensors: list[Tensor], rest: list[Any]) -> Any:

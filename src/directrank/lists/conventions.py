@@ -12,7 +12,7 @@ from torch import Tensor
 from directrank.lists.flat import Flat, Lists, in_order, spread, sums
 from directrank.lists.inputs import check_powers, check_scale, one_of
 from directrank.lists.sorting import descending_order
-from directrank.system.errors import ConfigError, DirectrankError
+from directrank.system.errors import ArgumentError
 
 GAINS = ("exp2", "linear", "burges2006")
 DISCOUNTS = ("log2", "letor")
@@ -28,11 +28,10 @@ def gains(labels: Tensor, kind: str | Sequence[float]) -> Tensor:
     equation 1: ``2^(y+1) - 1``, and 0 for 0. A list has the gains of the labels 0, 1, …
 
     Raises:
-        DirectrankError: the kind is unknown, or :func:`powers` overflow, or a list has no gain for
-            a label.
-        ConfigError: a list does not begin with 0, or falls.
+        ArgumentError: the kind is unknown, or :func:`powers` overflow, or a list does not begin
+            with 0, falls, or has no gain for a label.
     """
-    if not isinstance(kind, str):
+    if not isinstance(kind, str) and np.ndim(kind):
         return _listed_gains(labels, kind)
     one_of(kind, GAINS, "gain")
     if kind == "linear":
@@ -49,14 +48,14 @@ def _listed_gains(labels: Tensor, listed: Sequence[float]) -> Tensor:
     # Only with such gains is the order by label ideal, and does padding, whose label is 0, gain 0.
     rises = values.ndim == 1 and len(values) and values[0] == 0 and (values.diff() >= 0).all()
     if not (rises and values.isfinite().all()):
-        raise ConfigError(
+        raise ArgumentError(
             f"gains {listed} do not begin with 0, the gain of label 0, or they fall",
             "give the gains of the labels 0, 1, 2, …, such as [0, 1, 3, 7, 15]",
         )
     if labels.device.type == "cpu" and not torch.compiler.is_compiling():
         fits = (labels < len(values)) & (labels == labels.floor())
         if not fits.all():
-            raise DirectrankError(
+            raise ArgumentError(
                 f"a label is {labels[~fits][0]:g}, but there are gains for the labels 0 to "
                 f"{len(values) - 1}",
                 "give a gain for every label, which must be a whole number",
@@ -68,7 +67,7 @@ def powers(labels: Tensor) -> Tensor:
     """``2^y``, ``[B, L]``.
 
     Raises:
-        DirectrankError: their sum is too large for the type of the labels.
+        ArgumentError: their sum is too large for the type of the labels.
     """
     check_powers(labels.dtype)
     return torch.exp2(labels)
@@ -124,7 +123,7 @@ def stopping(labels: Tensor, mask: Tensor, max_label: float | None) -> Tensor:
     Labels must be 0 at masked positions. ``max_label`` None means the largest label of each query.
 
     Raises:
-        DirectrankError: a label is above ``max_label``, or :func:`powers` overflow.
+        ArgumentError: a label is above ``max_label``, or :func:`powers` overflow.
     """
     if max_label is not None:
         check_scale(max_label)

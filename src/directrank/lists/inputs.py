@@ -218,7 +218,7 @@ def nothing_masked(mask: Tensor) -> bool:
     return mask.device.type == "cpu" and bool(mask.numpy().all())
 
 
-def one_of(value: str, known: tuple[str, ...], what: str) -> None:
+def one_of(value: object, known: tuple[str, ...], what: str) -> None:
     """Raise ArgumentError if ``value`` is not one of the ``known`` names."""
     if value not in known:
         raise ArgumentError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")

@@ -28,6 +28,8 @@ def adr_mse(
     equal labels share the mean of their ranks here, as in the loss of sentence-transformers, so
     that they are asked for equal scores.
 
+    Source: Schlatt et al., ECIR 2025.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

@@ -20,7 +20,7 @@ from directrank.losses._needs import needs
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
 from directrank.relaxations.protocol import ByScores
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 from directrank.system.registry import nearest
 
 #: A metric's formula or a relaxation, with its options bound by :class:`functools.partial`; or, in
@@ -171,7 +171,7 @@ def _resolved(kind: str, chosen: Part) -> tuple[Callable[..., Any], dict[str, An
             if option in ("samples", "noise"):
                 remedy = "give it to the composition, beside metric and relaxation"
             name = function.__name__.removesuffix("_of")
-            raise ConfigError(f"{kind} '{name}' has no option '{option}'", remedy)
+            raise ArgumentError(f"{kind} '{name}' has no option '{option}'", remedy)
     given = {**defaults, **options}
     return function, {name: value for name, value in given.items() if value is not REQUIRED}
 

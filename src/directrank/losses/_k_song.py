@@ -12,7 +12,7 @@ from directrank.lists.flat import Flat, Lists, counts, in_order, mask_of, spread
 from directrank.lists.inputs import checked_lists
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 
 @ranking_loss
@@ -42,6 +42,8 @@ def k_song(
     query. Here each call receives whole lists, whose sums are exact: this is their estimator with a
     factor γ of 1, which forgets the past, and for SONG it is the gradient itself. No state is kept.
 
+    Source: Qiu et al., ICML 2022.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
@@ -65,7 +67,7 @@ def k_song(
     tensor([-0.6737, -1.0000])
     """
     if margin <= 0:
-        raise ConfigError(f"k_song: margin {margin}", "choose a value above 0")
+        raise ArgumentError(f"k_song: margin {margin}", "choose a value above 0")
     scores, labels, lists = checked_lists(scores, labels, mask)
     weights = normalised_gains(labels, lists, gain, "log2", k)
     if k is not None and k < scores.shape[-1]:

@@ -23,7 +23,7 @@ from directrank.lists.inputs import checked, one_of
 from directrank.lists.pairs import both, differences
 from directrank.lists.sorting import descending_order, inverse
 from directrank.metrics.conventions import Judgements
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 PAIRS = ("all", "neighbours")
 
@@ -81,6 +81,8 @@ def lambda_family(
     """``Σ |ΔNDCG_ij| φ(s_i - s_j)`` over pairs with ``y_i > y_j``, per query; the weights are
     constants.
 
+    Source: Burges2006, section 6.2, which mentions these functions without printing them.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
@@ -108,7 +110,7 @@ def lambda_family(
     one_of(force, tuple(FORCES), "force")
     one_of(pairs, PAIRS, "choice of pairs")
     if margin < 0 or (margin == 0 and force == "difference"):
-        raise ConfigError(
+        raise ArgumentError(
             f"lambda_family: margin {margin} with force '{force}'",
             "choose a margin of 0 or more, and above 0 for 'difference'",
         )

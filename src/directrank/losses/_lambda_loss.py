@@ -49,6 +49,8 @@ def lambda_loss(
 
     The paper's distribution over orders is concentrated on the order by score.
 
+    Source: Wang et al., CIKM 2018; for LambdaLoss@K Jagerman et al., SIGIR 2022.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

@@ -35,6 +35,8 @@ def lambdarank(
     The weights, from the current ranks, are constants of the gradient, which is therefore
     LambdaRank's: ``-dC/ds_i = Σ_j sigma |ΔNDCG_ij| / (1 + exp(sigma (s_i - s_j)))``.
 
+    Source: Burges2006, equation 9.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

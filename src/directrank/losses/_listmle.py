@@ -28,6 +28,8 @@ def listmle(
 
     Tied labels are shuffled again at each call.
 
+    Source: Xia et al., ICML 2008.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

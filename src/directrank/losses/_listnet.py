@@ -25,6 +25,8 @@ def listnet(
 
     ``-Σ_i softmax(y)_i log softmax(s)_i`` with the raw labels in the exponent.
 
+    Source: Cao et al., ICML 2007.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

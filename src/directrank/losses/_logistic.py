@@ -30,6 +30,8 @@ def sigmoid_cross_entropy(
     Scores are log-odds of being relevant. As in Rax's ``pointwise_sigmoid_loss``, grades above 1
     count as 1; :func:`directrank.losses.ordinal` tells them apart.
 
+    Source: logistic regression (Cox, Journal of the Royal Statistical Society B 20, 1958).
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``; between 0 and 1 they are probabilities.
@@ -67,6 +69,8 @@ def ordinal(
     TF-Ranking's and allRank's ordinal losses have an output of the network for each t. Here one
     score has fixed thresholds at equal distances, the model of proportional odds; the first one is
     at 0, so that two levels give :func:`directrank.losses.sigmoid_cross_entropy`.
+
+    Source: McCullagh, Journal of the Royal Statistical Society B 42, 1980.
 
     Args:
         scores: ``[B, L]``.

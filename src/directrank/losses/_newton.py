@@ -17,7 +17,7 @@ from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of, validated
 from directrank.lists.parameters import check_options
 from directrank.losses._needs import needs
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 from directrank.system.registry import nearest
 
 CURVATURES = ("fisher", "hessian")
@@ -90,7 +90,7 @@ def newton(
     one_of(curvature, CURVATURES, "curvature")
     name, options = _named(of)
     if curvature == "hessian" and losses.needs_of(name).random(options):
-        raise ConfigError(
+        raise ArgumentError(
             f"'{name}' draws random numbers with these settings, so that it has no Hessian",
             'use curvature="fisher"',
         )
@@ -121,7 +121,7 @@ def _named(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     known = inspect.signature(losses.get(name)).parameters
     for option in options:
         if option not in known:
-            raise ConfigError(f"loss '{name}' has no option '{option}'", nearest(option, known))
+            raise ArgumentError(f"loss '{name}' has no option '{option}'", nearest(option, known))
     check_options(options)
     return name, options
 

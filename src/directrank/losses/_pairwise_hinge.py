@@ -25,6 +25,8 @@ def pairwise_hinge(
 
     With a margin of 1 it is the ``pairwise_hinge_loss`` of Rax and TF-Ranking.
 
+    Source: Herbrich et al., 2000; Joachims, KDD 2002.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

@@ -19,7 +19,7 @@ from directrank.lists.inputs import checked_lists
 from directrank.lists.orders import drawn_orders
 from directrank.losses._needs import needs
 from directrank.relaxations.gumbel import gumbel
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 
 @ranking_loss
@@ -42,6 +42,8 @@ def pl_rank(
     document i is at rank r gives it (Algorithm 1, with placement reward, direct reward and risk)
 
     ``Σ_{x>r} θ_x ρ_x + exp(s_i) Σ_{x≤r} (θ_x ρ_i - Σ_{y≥x} θ_y ρ_y) / Z_x``.
+
+    Source: Oosterhuis, SIGIR 2022 (PL-Rank-3).
 
     Args:
         scores: ``[B, L]``.
@@ -66,7 +68,7 @@ def pl_rank(
     tensor([-0.7534, -0.9631])
     """
     if samples < 1:
-        raise ConfigError(f"pl_rank: {samples} samples", "choose 1 or more")
+        raise ArgumentError(f"pl_rank: {samples} samples", "choose 1 or more")
     return mean_dcg(scores, labels, mask, k, samples, gain, generator, gumbel)
 
 

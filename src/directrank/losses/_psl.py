@@ -31,6 +31,8 @@ def psl(
     by their gains, and j is any document, itself included. With ``tau`` 1 the loss is
     ``log(2 r_i - 1)`` at the sigmoid ranks r of steepness 2.
 
+    Source: Yang et al., NeurIPS 2024.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

@@ -29,6 +29,8 @@ def ranknet(
 ) -> Tensor:
     """``Σ log(1 + exp(-sigma (s_i - s_j)))`` over the pairs with ``y_i > y_j``, per query.
 
+    Source: Burges et al., ICML 2005; Burges2006, equation 8.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

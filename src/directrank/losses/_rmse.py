@@ -24,6 +24,8 @@ def rmse(
 ) -> Tensor:
     """``sqrt(mean_i (y_i - levels · sigmoid(s_i))²)`` per query.
 
+    Source: Pobrotyn2021, section 5.4.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

@@ -8,6 +8,7 @@ from torch import Tensor
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import GAIN, gains, ratio
 from directrank.lists.inputs import checked
+from directrank.system.errors import ArgumentError
 
 
 @ranking_loss
@@ -30,6 +31,8 @@ def sl_at_k(
     estimates q once in many epochs because it samples items; lists are whole here, so q is exact.
     Lists of at most k documents are not cut off: their weights are 1.
 
+    Source: Yang et al., KDD 2025.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
@@ -42,6 +45,9 @@ def sl_at_k(
     Returns:
         The loss per query, ``[B]``; 0 for a query without gain.
 
+    Raises:
+        ArgumentError: there is no cut-off.
+
     >>> import torch
     >>> from directrank import losses
     >>> scores = torch.tensor([[0.5, 0.1, 0.2], [1.0, 2.0, 3.0]])
@@ -49,6 +55,8 @@ def sl_at_k(
     >>> losses.sl_at_k(scores, labels, k=2)
     tensor([0.5267, 0.2980])
     """
+    if k is None:
+        raise ArgumentError("k must be a whole number, 1 or more, not None")
     scores, labels, mask = checked(scores, labels, mask)
     weights = gains(labels, gain)
     share = ratio(weights, weights.sum(1, keepdim=True))

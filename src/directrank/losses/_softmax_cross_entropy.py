@@ -68,6 +68,8 @@ def poly1(
     :func:`directrank.losses.softmax_cross_entropy` with raw labels, as in Rax's
     ``poly1_softmax_loss``.
 
+    Source: Leng et al., ICLR 2022.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

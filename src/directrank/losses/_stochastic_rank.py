@@ -17,7 +17,7 @@ from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked_lists
 from directrank.lists.sorting import descending_order
 from directrank.losses._needs import needs
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 #: A constant added to the spread of a list's scores, so that equal scores have a gradient.
 NU = 0.01
@@ -55,6 +55,8 @@ def stochastic_rank(
     j among all documents except i, and φ the normal density. It takes a pass over the first k + 1
     documents for each document and sample.
 
+    Source: Ustimenko and Prokhorenkova, ICML 2020.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.
@@ -81,7 +83,7 @@ def stochastic_rank(
     tensor([-0.9639, -1.0000])
     """
     if samples < 1:
-        raise ConfigError(f"stochastic_rank: {samples} samples", "choose 1 or more")
+        raise ArgumentError(f"stochastic_rank: {samples} samples", "choose 1 or more")
     return smoothed_ndcg(scores, labels, mask, NU, k=k, sigma=sigma, mu=mu, samples=samples,
                          gain=gain, generator=generator)  # fmt: skip
 

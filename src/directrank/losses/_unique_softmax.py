@@ -25,6 +25,8 @@ def unique_softmax(
     Each document competes with those of smaller labels only, so that ties have no cost. It is
     uRank's likelihood with its gains as weights, and Rax's ``unique_softmax_loss``.
 
+    Source: uRank, Zhu and Klabjan, WSDM 2020.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``.

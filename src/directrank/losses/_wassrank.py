@@ -12,7 +12,7 @@ from directrank.lists.calls import ranking_loss
 from directrank.lists.flat import Lists
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import check_powers, checked, nothing_masked, one_of
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 GRADIENTS = ("dual", "autograd")
 
@@ -38,6 +38,8 @@ def wassrank(
     The cost of two documents is the distance of ``base^y - 1`` (``-gap`` for y = 0), or ``penalty``
     if that is below 1. It depends only on labels, so a product with the transport kernel needs one
     sum per pair of *labels*, and time and memory grow with L, not with L².
+
+    Source: Yu et al., WSDM 2019.
 
     Args:
         scores: ``[B, L]``.
@@ -65,7 +67,7 @@ def wassrank(
     """
     one_of(gradient, GRADIENTS, "gradient")
     if iterations < 1:
-        raise ConfigError(f"wassrank: {iterations} iterations", "choose 1 or more")
+        raise ArgumentError(f"wassrank: {iterations} iterations", "choose 1 or more")
     return cost_of_transport(scores, labels, mask, gradient, lam, iterations, gap, base, penalty)
 
 

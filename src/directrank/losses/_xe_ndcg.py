@@ -30,6 +30,8 @@ def xe_ndcg(
     Each γ is drawn from [0, 1) at each call, as in LightGBM's ``rank_xendcg``, whose first-order
     term equals the gradient; documents without relevance have a share of the target, too.
 
+    Source: Bruch, WWW 2021.
+
     Args:
         scores: ``[B, L]``.
         labels: ``[B, L]``, not negative.

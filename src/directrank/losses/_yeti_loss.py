@@ -17,7 +17,7 @@ from directrank.lists.flat import Lists, mask_of
 from directrank.lists.inputs import checked_lists
 from directrank.lists.orders import drawn_orders
 from directrank.losses._needs import needs
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 
 @ranking_loss
@@ -41,6 +41,8 @@ def yeti_loss(
     ``neighbours`` ranks apart, and 0 otherwise. It is a constant of the gradient (section 3.1;
     CatBoost's ``YetiRank:mode=NDCG``). Without noise and with all neighbours it is
     :func:`directrank.losses.lambdarank`.
+
+    Source: Lyzhin et al., ICML 2023.
 
     Args:
         scores: ``[B, L]``.
@@ -67,7 +69,7 @@ def yeti_loss(
     tensor([0.1451, 0.0793])
     """
     if neighbours < 1 or samples < 1:
-        raise ConfigError(
+        raise ArgumentError(
             f"yeti_loss: {neighbours} neighbours, {samples} samples", "choose 1 or more"
         )
     return mean_cost(

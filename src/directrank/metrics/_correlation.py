@@ -11,7 +11,7 @@ from directrank.metrics.conventions import Judgements
 from directrank.metrics.evaluation import Evaluation
 from directrank.metrics.mean_ranks import MeanRanks, mean_ranks
 from directrank.relaxations.protocol import Ranking
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError
 
 
 @ranking_metric
@@ -99,7 +99,7 @@ spearman_of.ties = kendall_of.ties = "mean_ranks"  # type: ignore[attr-defined]
 
 def _ranks_of(ranking: Ranking | MeanRanks, name: str) -> Tensor:
     if not isinstance(ranking, MeanRanks):
-        raise ConfigError(
+        raise ArgumentError(
             f"{name} compares the ranks of given scores: it has no rule for ties, no relaxation, "
             "and no value where documents are left out",
             "choose a metric such as ndcg",

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from directrank.system.errors import ConfigError
@@ -36,6 +37,9 @@ REGISTRY: dict[str, str] = {
     "context": "directrank.models.context:context",
 }
 
+
+#: Settings of scorers that are numbers of units, blocks or heads.
+SIZES = {"hidden", "width", "inner", "blocks", "heads"}
 
 #: Scorer → settings that change no parameter, in which the models of a stack may differ.
 OWN: dict[str, tuple[str, ...]] = {"feed_forward": ("activation", "output_activation")}
@@ -90,6 +94,13 @@ def build(
     for option in options:
         if option not in known:
             raise ConfigError(f"model '{name}' has no setting '{option}'", nearest(option, known))
+    for option in SIZES & options.keys():
+        given = options[option]
+        sizes = given if isinstance(given, Sequence) else [given]
+        if not all(isinstance(size, Integral) and int(size) >= 1 for size in sizes):
+            raise ConfigError(
+                f"model '{name}': {option} is {given}", "choose whole numbers, 1 or more"
+            )
     try:
         return function(n_features, generators, **options)
     except TypeError as error:

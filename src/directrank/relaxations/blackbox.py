@@ -8,11 +8,13 @@ from torch import Tensor
 from directrank.lists.gradient import with_gradient
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.placed import PlacedRanking
+from directrank.relaxations.protocol import checks_options
 
 #: The distance of interpolation, and the lead that a relevant document needs.
 LAM, MARGIN = 100.0, 0.0
 
 
+@checks_options
 def blackbox(
     scores: Tensor,
     labels: Tensor,

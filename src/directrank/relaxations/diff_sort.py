@@ -13,7 +13,7 @@ from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order, inverse
 from directrank.lists.sorting_networks import DISTRIBUTIONS, NETWORKS, Layer, sorting_network
 from directrank.relaxations.distribution import RankDistribution
-from directrank.relaxations.protocol import no_cutoff
+from directrank.relaxations.protocol import checks_options, no_cutoff
 
 #: The steepness of a comparison, the network, and its distribution function.
 ALPHA, NETWORK, DISTRIBUTION = 10.0, "bitonic", "cauchy"
@@ -25,6 +25,7 @@ STAYS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+@checks_options
 def diff_sort(
     scores: Tensor,
     labels: Tensor,

@@ -13,6 +13,7 @@ from directrank.lists.conventions import ranks_of
 from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import one_of
 from directrank.lists.sorting import descending_order
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.real_valued import BETA, RealValuedRanking
 
 REGULARISATIONS = ("l2", "entropic")
@@ -21,6 +22,7 @@ REGULARISATIONS = ("l2", "entropic")
 REGULARISATION, TAU = "l2", 0.1
 
 
+@checks_options
 def fast_soft_rank(
     scores: Tensor,
     labels: Tensor,

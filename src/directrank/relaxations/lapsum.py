@@ -8,12 +8,14 @@ from torch import Tensor
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.conventions import ranks_of
 from directrank.lists.sorting import descending_order
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.real_valued import BETA, RealValuedRanking
 
 #: The scale of the distribution.
 TAU = 0.1
 
 
+@checks_options
 def lapsum(
     scores: Tensor,
     labels: Tensor,

@@ -11,7 +11,7 @@ from directrank.kernels.dispatch import accelerated
 from directrank.lists.gradient import once_differentiable
 from directrank.lists.pairs import differences
 from directrank.relaxations.distribution import expected_cascade, expected_precisions
-from directrank.relaxations.protocol import no_cutoff
+from directrank.relaxations.protocol import checks_options, no_cutoff
 
 #: The temperature, the most rounds of scaling, and the tolerance at which it ends.
 TAU, ITERATIONS, TOLERANCE = 1.0, 30, 1e-6
@@ -24,6 +24,7 @@ LEAST = 1e-18
 EVERY, LARGE = 4, 1e6
 
 
+@checks_options
 def neural_sort(
     scores: Tensor,
     labels: Tensor,

@@ -7,12 +7,14 @@ from torch import Tensor
 
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.neural_sort import sorting_matrix
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.soft_sorting import SoftSorting
 
 #: The temperature, and whether values are those of the exact sort.
 TAU, STRAIGHT_THROUGH = 5.0, True
 
 
+@checks_options
 def pirank(
     scores: Tensor,
     labels: Tensor,

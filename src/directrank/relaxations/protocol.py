@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from functools import wraps
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
+import torch
 from torch import Tensor
 
-from directrank.system.errors import ConfigError
+from directrank.lists.parameters import check_options
+from directrank.system.errors import ArgumentError
 
 Relaxation = TypeVar("Relaxation", bound=Callable[..., Any])
 
@@ -51,12 +54,29 @@ class ByScores(Protocol):
         ...
 
 
-def no_cutoff() -> ConfigError:
+def no_cutoff() -> ArgumentError:
     """The error for counting the chosen documents at all ranks."""
-    return ConfigError(
+    return ArgumentError(
         "a count of documents without a cut-off does not depend on the scores",
         "give the metric a 'k'",
     )
+
+
+def checks_options(relaxation: Relaxation) -> Relaxation:
+    """Make calls of a relaxation raise ArgumentError if an option is outside of its range."""
+
+    @wraps(relaxation)
+    def call(
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        generator: torch.Generator | None = None,
+        **options: Any,
+    ) -> Any:
+        check_options(options)
+        return relaxation(scores, labels, mask, generator, **options)
+
+    return cast(Relaxation, call)
 
 
 def draws_by(option: str) -> Callable[[Relaxation], Relaxation]:

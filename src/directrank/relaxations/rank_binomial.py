@@ -7,11 +7,13 @@ from torch import Tensor
 
 from directrank.lists.pairs import differences, itself
 from directrank.relaxations.distribution import RankDistribution
+from directrank.relaxations.protocol import checks_options
 
 #: The standard deviation of a score.
 SIGMA = 1.0
 
 
+@checks_options
 def rank_binomial(
     scores: Tensor,
     labels: Tensor,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.real_valued import BETA, RealValuedRanking, soft_counts
 
 #: The steepness of the ranks.
 ALPHA = 10.0
 
 
+@checks_options
 def sigmoid(
     scores: Tensor,
     labels: Tensor,

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from directrank.relaxations.neural_sort import ITERATIONS, TOLERANCE, SortedDistribution
+from directrank.relaxations.protocol import checks_options
 
 #: The strength of the entropy.
 TAU = 0.01
@@ -14,6 +15,7 @@ TAU = 0.01
 LEAST = 1e-3
 
 
+@checks_options
 def sinkhorn_sort(
     scores: Tensor,
     labels: Tensor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.soft_sorting import SoftSorting
 
 #: The steepness of the softmax, how far below 0 a used document's factor lies, and whether the
@@ -12,6 +13,7 @@ from directrank.relaxations.soft_sorting import SoftSorting
 ALPHA, DELTA, STOP_GRADIENT = 1.0, 0.1, True
 
 
+@checks_options
 def smooth_i(
     scores: Tensor,
     labels: Tensor,

@@ -6,12 +6,14 @@ import torch
 from torch import Tensor
 
 from directrank.lists.sorting import descending_order
+from directrank.relaxations.protocol import checks_options
 from directrank.relaxations.soft_sorting import SoftSorting
 
 #: The temperature.
 TAU = 1.0
 
 
+@checks_options
 def soft_sort(
     scores: Tensor,
     labels: Tensor,

@@ -11,7 +11,7 @@ from directrank.lists.inputs import one_of
 from directrank.lists.pairs import differences
 from directrank.lists.sorting import descending_order, inverse
 from directrank.relaxations.placed import PlacedRanking
-from directrank.relaxations.protocol import draws_by
+from directrank.relaxations.protocol import checks_options, draws_by
 
 GRADIENTS = ("type1", "type2", "type3")
 
@@ -21,6 +21,7 @@ GRADIENT, ALPHA_B, BREAK_TIES = "type3", 1.0, True
 
 
 @draws_by("break_ties")
+@checks_options
 def twin(
     scores: Tensor,
     labels: Tensor,
