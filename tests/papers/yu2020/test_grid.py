@@ -462,8 +462,10 @@ def test_claims_follow_the_results(tmp_path: Path, runs: Path, whole: Mapping[st
 
 def test_orders_by_nerr_and_ndcg_that_agree_hold_and_others_do_not(tmp_path: Path) -> None:
     levels = {name: 0.3 + 0.05 * number for number, name in enumerate(LEVELS)}
-    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,))
+    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1, 2, 3))
     assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": SUPPORTED}
+    (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
+    assert found.measurements[0].test == "jackknife over 3 folds"
     for folder in tmp_path.glob("web30k-*"):
         values = pd.read_parquet(folder / "per_query.parquet")
         values.assign(**{"nerr@10": 1 - values["nerr@10"]}).to_parquet(folder / "per_query.parquet")
@@ -495,7 +497,7 @@ def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) 
 
     def error() -> float:
         (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
-        assert "trials" in found.measurements[0].test
+        assert "and of the trainings" in found.measurements[0].test
         return found.measurements[0].estimate.error
 
     alike = error()
@@ -506,6 +508,17 @@ def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) 
             folder / "per_query.parquet"
         )
     assert error() > 2 * alike
+
+
+def test_the_order_of_methods_that_were_trained_once_on_one_fold_has_no_test(
+    tmp_path: Path,
+) -> None:
+    levels = {name: 0.3 + 0.05 * number for number, name in enumerate(LEVELS)}
+    cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,))
+    (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
+    assert found.measurements[0].estimate.mean == pytest.approx(1)
+    assert np.isnan(found.measurements[0].estimate.error)
+    assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": INCONCLUSIVE}
 
 
 def test_claims_about_what_was_not_run_do_not_hold(

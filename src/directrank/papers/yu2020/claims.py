@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,7 +22,7 @@ from directrank.papers.shared.findings import (
     welch_over_trials,
 )
 from directrank.papers.shared.format import counted, signed
-from directrank.papers.shared.methods import Method, paired_values
+from directrank.papers.shared.methods import Method, groups_of, paired_values
 from directrank.papers.yu2020.figures import tied_share
 from directrank.papers.yu2020.grid import (
     GRID,
@@ -46,7 +47,10 @@ WEAK = 0.3
 #: Orders agree if Kendall's τ is at least this.
 AGREES = 0.8
 
-#: The number of bootstrap samples of queries for the error of Kendall's τ.
+#: The folds from which on the error of Kendall's τ is that of the jackknife over them.
+LEAST_FOLDS = 3
+
+#: The number of bootstrap samples for it where there are fewer.
 DRAWS = 500
 
 
@@ -83,10 +87,7 @@ def claim_output(evidence: Evidence) -> Outcome | None:
 
 def claim_nerr(on_grid: Evidence | None, on_ohsumed: Evidence | None) -> Outcome | None:
     """Results in nERR agree with those in nDCG: the orders of the methods are nearly the same
-    (D23).
-
-    The error of Kendall's τ is estimated from bootstrap samples of the queries and, independently
-    for each method, of its trials.
+    (D23); see :func:`_agreement` for the error of Kendall's τ.
     """
     if on_grid is not None and has_runs(on_grid, *GRID):
         found, remark = reported(grid(on_grid)), ""
@@ -97,45 +98,67 @@ def claim_nerr(on_grid: Evidence | None, on_ohsumed: Evidence | None) -> Outcome
     cells = [cell for name, cell in found.items() if name not in READINGS]
     if len(cells) < 3:
         return None
-    paired_values(cells, "ndcg@10")  # which makes sure that the queries are the same
-    both = [
-        [cell.trial_values(metric).to_numpy() for cell in cells]
-        for metric in ("nerr@10", "ndcg@10")
-    ]
-    queries, trials = len(both[0][0]), [values.shape[1] for values in both[0]]
-    stream = numpy_stream("yu2020", "claims", "nerr")
-
-    def tau(chosen: np.ndarray, of_methods: Sequence[np.ndarray]) -> float:
-        means = [
-            [
-                values[chosen][:, own].mean()
-                for values, own in zip(of_metric, of_methods, strict=True)
-            ]
-            for of_metric in both
-        ]
-        return float(stats.kendalltau(*means).statistic)
-
-    drawn = [
-        tau(chosen, [stream.integers(0, count, count) for count in trials])
-        for chosen in stream.integers(0, queries, (DRAWS, queries))
-    ]
-    every = tau(np.arange(queries), [np.arange(count) for count in trials])
-    estimate = Estimate(every, float(np.std(drawn, ddof=1)), n=queries)
-    several = " and trials" if min(trials) > 1 else ""
-    test = Measurement(
-        f"{DRAWS} bootstrap samples of the queries{several}",
-        f"{len(cells)} methods, {queries} queries{several and f', {min(trials)} trials'}",
-        estimate,
-        estimate.p_differs(),
-    )
     item = Finding(
         "Kendall's τ between the orders by nERR@10 and by nDCG@10",
         value(low=AGREES),
         cells[0].dataset,
         "",
-        [test],
+        [_agreement(cells, ("nerr@10", "ndcg@10"))],
     )
     return Outcome([item], (), remark)
+
+
+def _agreement(cells: Sequence[Method], metrics: tuple[str, str]) -> Measurement:
+    """Kendall's τ between the orders of methods by the means of two metrics.
+
+    Where there are three folds or more, its error is that of the jackknife over the folds, each of
+    which has queries and trainings of its own. With fewer folds, bootstrap samples are drawn of the
+    queries, or of their groups, and for each method of its trainings; if a method has a single one,
+    which is not the same in each training, the error is not known.
+    """
+    values = [[cell.trial_values(metric) for cell in cells] for metric in metrics]
+    paired_values(cells, metrics[0])  # which makes sure that the queries are the same
+    index = values[0][0].index
+    both = [[each.to_numpy() for each in of_metric] for of_metric in values]
+    queries, trials = len(index), [each.shape[1] for each in both[0]]
+
+    def tau(chosen: np.ndarray, of_methods: Sequence[np.ndarray] | None = None) -> float:
+        means = [
+            [
+                each[chosen].mean() if of_methods is None else each[chosen][:, of_methods[m]].mean()
+                for m, each in enumerate(of_metric)
+            ]
+            for of_metric in both
+        ]
+        return float(stats.kendalltau(*means).statistic)
+
+    every, sample = tau(np.arange(queries)), f"{len(cells)} methods, {queries} queries"
+    folds = index.get_level_values("fold").to_numpy()
+    n_folds = len(np.unique(folds))
+    if n_folds >= LEAST_FOLDS:
+        left_out = np.array([tau(np.flatnonzero(folds != fold)) for fold in np.unique(folds)])
+        error = math.sqrt((n_folds - 1) * left_out.var())
+        test, freedom = f"jackknife over {n_folds} folds", float(n_folds - 1)
+    elif all(cell.deterministic or cell.n_trials > 1 for cell in cells):
+        groups = groups_of(cells[0], index)
+        of_group = np.arange(queries) if groups is None else pd.factorize(groups)[0]
+        places = [np.flatnonzero(of_group == group) for group in range(of_group.max() + 1)]
+        stream = numpy_stream("yu2020", "claims", "nerr")
+        drawn = [
+            tau(
+                np.concatenate([places[group] for group in chosen]),
+                [stream.integers(0, count, count) for count in trials],
+            )
+            for chosen in stream.integers(0, len(places), (DRAWS, len(places)))
+        ]
+        error, freedom = float(np.std(drawn, ddof=1)), math.inf
+        drawn_of = "queries" if groups is None else "groups of queries"
+        test = f"{DRAWS} bootstrap samples of the {drawn_of} and of the trainings"
+        sample += f", {max(trials)} trainings"
+    else:
+        error, freedom, test = math.nan, 1.0, "none, because a method was trained once"
+    estimate = Estimate(every, error, freedom, queries)
+    return Measurement(test, sample, estimate, estimate.p_differs())
 
 
 #: Methods whose objective nDCG is said to track, and the one whose objective it does not track
