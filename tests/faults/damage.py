@@ -10,6 +10,9 @@ from pathlib import Path
 import psutil
 from world import ARCHIVE, Row, Start, World, said_once
 
+#: How often a fit is stopped until it had begun.
+TRIES = 4
+
 
 def flip(path: Path) -> None:
     """Turn one bit in the middle."""
@@ -36,14 +39,18 @@ def checkpoint(world: World) -> Row:
     )
     for harm in world.variants((flip, halve)):
         folder = world.new(f"checkpoint-{harm.__name__}")
-        start = Start(folder)
-        fit = start.until(lambda start=start: _begun(start))
-        problems = ["no fit was caught"] if fit is None else []
-        if fit is not None:
-            fit.send_signal(signal.SIGTERM)
-            start.wait()
-            problems = said_once(start, "stopped by SIGTERM")
-        saved = sorted((folder / "results").rglob("*.checkpoint/*.safetensors"))
+        # A fit that is stopped before its first step has nothing to save.
+        for _ in range(TRIES):
+            start = Start(folder)
+            fit = start.until(lambda start=start: _begun(start))
+            problems = ["no fit was caught"] if fit is None else []
+            if fit is not None:
+                fit.send_signal(signal.SIGTERM)
+                start.wait()
+                problems = said_once(start, "stopped by SIGTERM")
+            saved = sorted((folder / "results").rglob("*.checkpoint/*.safetensors"))
+            if saved or problems:
+                break
         if not saved:
             problems.append("nothing was kept")
         for path in saved:

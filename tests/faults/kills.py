@@ -57,7 +57,7 @@ def _killed(world: World, fault: str, running: Callable[[Start], list[psutil.Pro
             folder = world.new(running.__name__)
         else:
             struck += 1
-            problems += said_once(start, "Failed")
+            problems += said_once(start, "Error in rule")
             if not any(word in start.said for word in KILLED):
                 problems.append(f"does not tell of the kill: {start.said[-1500:]}")
     row.count(struck, problems + world.finishes(folder))

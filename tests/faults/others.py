@@ -79,7 +79,7 @@ def memory(world: World) -> Row:
     folder = world.new("memory")
     start = Start(folder, snakefile=Path(__file__).with_name("limited.smk"))
     start.wait()
-    problems = said_once(start, "Failed fit")
+    problems = said_once(start, "Error in rule fit")
     if not any(words in start.said for words in NO_MEMORY):
         problems.append(f"does not say that memory ran out: {start.said[-1500:]}")
     row.count(1, problems + world.finishes(folder))
