@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 import yaml
 
 
@@ -111,3 +112,33 @@ def test_the_papers_scale_uses_gpus_and_cores_together(root):
     shared = command(2)
     assert "--cores 16" in shared
     assert "--config device=cuda fits_per_gpu=4 --resources gpu=8" in shared
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_setting_up_says_how_much_it_downloads_and_takes_the_build_for_this_machine(
+    root, tmp_path, gpu
+):
+    """With a Python that only writes down what it is asked for."""
+    venv, tools = tmp_path / "venv", tmp_path / "bin"
+    (venv / "bin").mkdir(parents=True)
+    tools.mkdir()
+    asked = tmp_path / "asked"
+    stub = venv / "bin/python"
+    stub.write_text(f'#!/bin/sh\necho "$*" >> {asked}\n')
+    stub.chmod(0o755)
+    for name in ("sh", "test", "touch", "echo", "git", "expr", "wc", "nproc"):
+        (tools / name).symlink_to(shutil.which(name))
+    (tools / "python3").symlink_to(sys.executable)
+    if gpu:
+        (tools / "nvidia-smi").write_text("#!/bin/sh\n")
+        (tools / "nvidia-smi").chmod(0o755)
+    done = subprocess.run(
+        [shutil.which("make"), "setup", f"VENV={venv}"],
+        cwd=root, env={"PATH": str(tools)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "installing the packages of requirements.lock (1.4 GB on disk)" in done.stdout
+    size = "a build with CUDA is 3 GB" if gpu else "the build for CPUs (0.2 GB to download)"
+    assert size in done.stdout
+    installed = [line.split()[-1] for line in asked.read_text().splitlines() if " torch==" in line]
+    assert [name.endswith("+cpu") for name in installed] == [not gpu]
+    assert "requirements-dev.lock" not in asked.read_text()
