@@ -224,6 +224,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     again = claims.read_claims(tmp_path / "claims.csv")
     pd.testing.assert_frame_equal(again, merged, check_dtype=False)
     text = claims_page.markdown(merged)
+    assert re.search(r"To cite a number, .* For example: claim [CD]\d\d, .*, commit …, ", text)
     assert (
         "**Edition demo, 48 claims.** The 2 claims measured on the paper's own data are "
         "supported. 46 claims were not measured."

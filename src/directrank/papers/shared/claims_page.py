@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from directrank import __version__
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value
@@ -47,6 +48,7 @@ def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
     overall = claims[claims["comparison"] == OVERALL]
     lines = ["# The papers' claims", "", *in_short(claims)]
     lines += [BY_COLLECTION] if by_collection else []
+    lines += _how_to_cite(claims)
     lines += _how_to_read()
     columns = ["claim", "in words", "verdict here", "the printed numbers"]
     for paper in dict.fromkeys(overall["paper"]):
@@ -71,6 +73,23 @@ def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
             text = f"- {row.claim} ({row.paper}, {row.where}): {row.statement}. {_text(row.remark)}"
             lines.append(text.rstrip())
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _how_to_cite(claims: pd.DataFrame) -> list[str]:
+    """How to cite a row, by the first comparison with an interval; nothing if there is none."""
+    known = claims[(claims["comparison"] != OVERALL) & claims["low"].notna()]
+    if known.empty:
+        return []
+    row = known.iloc[0]
+    unit = f" {row['unit']}" if isinstance(row["unit"], str) and row["unit"] else ""
+    numbers = f"{row['effect']:.4g}{unit} (95 % interval {row['low']:.4g} to {row['high']:.4g})"
+    return [
+        "To cite a number, name its row of [the CSV file](claims.csv), which also has the sample "
+        "and the test, with the version and the commit of the repository. For example: claim "
+        f"{row['claim']}, {row['comparison']}, {row['dataset']}: {minus(numbers)}, directrank "
+        f"{__version__}, commit …, paper_tables/{row['edition']}/claims.csv.",
+        "",
+    ]
 
 
 def _name(row: Any) -> str:
