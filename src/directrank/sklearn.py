@@ -191,8 +191,8 @@ class DirectRanker(BaseEstimator):
         nothing = train.select(np.arange(0))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         device = chosen_device(self.device)
-        if self.patience is not None:
-            check_options({"patience": self.patience})
+        if self.patience is not None and self.patience < 1:
+            raise ConfigError(f"patience is {self.patience}", "give 1 or more, or None")
         job = FitJob(f"sklearn {seed}", 0, METRIC, torch.get_num_threads(), device, no_progress)
         training = {
             "optimizer": {"name": "adam", "lr": self.learning_rate},

@@ -49,7 +49,7 @@ _NOT_NEGATIVE = "a finite number, 0 or more", _between(-math.ulp(0.0))
 
 #: option → its range in words, and whether it has a value. None is allowed where it is the default.
 RANGES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("k", "neighbours", "patience"), ("a whole number, 1 or more", _whole(1))),
+    **dict.fromkeys(("k", "neighbours"), ("a whole number, 1 or more", _whole(1))),
     **dict.fromkeys(("samples", "iterations"), ("a whole number, 0 or more", _whole(0))),
     **dict.fromkeys(
         ("alpha", "alpha_b", "base", "beta", "lam", "levels", "penalty", "sigma", "tau"), _POSITIVE
