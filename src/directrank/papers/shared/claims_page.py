@@ -32,9 +32,9 @@ BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
 
 #: What a page says of the one beside it.
 BY_COLLECTION = """\
-This page has the verdicts by the papers' own experiments. Claims that compare losses are also \
-measured under one protocol, [on every collection](claims_by_collection.md): some have another \
-verdict there, and some of those that were not measured here have one.
+This page has the verdicts by the papers' own experiments on whole claims. [Another \
+page](claims_by_collection.md) has a verdict for every collection: on the part of a claim that was \
+run there, or by one protocol where it was not. It may differ from the one here.
 """
 
 
@@ -182,7 +182,7 @@ def _how_to_read() -> list[str]:
         "range, given by its rounding or a stated tolerance, in which the effect must lie. If "
         "there are two tests, one over random starts and one over queries, both must agree. "
         "*Detectable* is the smallest difference, or the smallest margin, that these data would "
-        "have shown with a probability of 80 % after the correction.",
+        "have shown with a probability of 80 % after the correction. Intervals are not corrected.",
         "",
         f"A verdict applies only to the data in its cell. {STANDIN} C01 to C23 are the claims with "
         "which the study began; D01 and later ones are further claims of the papers.",
