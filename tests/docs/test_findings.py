@@ -367,7 +367,7 @@ def first_page() -> Iterator[str]:
         r"\| `` \| the whole edition `` \| \d+ \| (\d+ min) \|", page("docs/artefact.md")
     )
     assert demo
-    yield f"Its jobs take {demo[1]} on two cores"
+    yield f"Its jobs take {demo[1]} on two recent cores"
     assert [name for name in COLLECTIONS if name not in BY_THE_PRESENT_PLAN] == ["msrd"]
     some, every = largest_rate_is_best("msrd")
     assert 2 * some > every

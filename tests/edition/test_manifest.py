@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from directrank.edition.manifest import write
+from directrank.edition.manifest import made_elsewhere, write
 from directrank.study.published import SUFFIX
 from directrank.system.errors import DataError
 from directrank.system.io import read_json, sha256_of, write_json
@@ -37,6 +38,18 @@ def entry(folder: Path, plan: Path, known: Path | None = None) -> dict:
     out = folder / "manifest.json"
     write([plan], folder / "results", folder / "figures", folder / "tables", out, known)
     return read_json(out)["products"]["bruch2019/table1"]
+
+
+def test_processors_are_told_where_they_differ_from_the_committed_ones(tmp_path: Path) -> None:
+    file = tmp_path / "manifest.json"
+    write_json(file, {"products": {"a": {"processors": ["P"]}, "b": {"runs": 0}}})
+    assert made_elsewhere(file) == ([], [])  # nothing is committed
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *command], check=True)
+    assert made_elsewhere(file) == ([], [])
+    write_json(file, {"products": {"a": {"processors": ["Q"]}, "b": {"processors": ["P"]}}})
+    assert made_elsewhere(file) == (["P"], ["P", "Q"])
 
 
 def test_a_product_has_the_commits_processors_and_settings_of_its_runs(tmp_path: Path) -> None:

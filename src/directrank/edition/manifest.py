@@ -6,6 +6,8 @@ are still those that this code made.
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,27 @@ def write(
             "sha256": sha256_of(file),
         }
     write_json(out, {"products": dict(sorted(entries.items()))})
+
+
+def made_elsewhere(file: Path) -> tuple[list[str], list[str]]:
+    """The processors of the committed version of a manifest, and those of the file, if they differ.
+
+    Both are empty if they are the same, or if no version is committed.
+    """
+    command = ["git", "-C", str(file.parent), "show", f"HEAD:./{file.name}"]
+    try:
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+        committed, now = (
+            _processors(json.loads(text)) for text in (shown.stdout, file.read_text())
+        )
+    except (OSError, subprocess.CalledProcessError, ValueError, KeyError):
+        return [], []
+    return (committed, now) if committed and now and committed != now else ([], [])
+
+
+def _processors(manifest: Mapping[str, Any]) -> list[str]:
+    entries = manifest["products"].values()
+    return sorted({name for entry in entries for name in entry.get("processors", ())})
 
 
 def _data_file(plan: Mapping[str, Any], figures: Path, tables: Path) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 from directrank.data import catalog, fetch, prepared
 from directrank.edition.batches import RunBatch, batches, gpus, processes
 from directrank.edition.compared import compared
+from directrank.edition.manifest import made_elsewhere
 from directrank.edition.plan import Study, runs_behind
 from directrank.edition.progress import Span, TrainingProgress
 from directrank.papers.one_protocol.choice import BENCHMARK
@@ -185,6 +186,17 @@ class Workflow:
             + "".join(
                 f"  claims   {name}\n" for name in self.claims_files() if name.endswith(".md")
             )
+            + self._of_processors()
+        )
+
+    def _of_processors(self) -> str:
+        """That numbers differ from the committed ones, where another processor made these."""
+        committed, now = made_elsewhere(Path(f"paper_tables/{self.edition}/manifest.json"))
+        if not committed:
+            return ""
+        return (
+            f"The committed files were made on {', '.join(committed)}, these on {', '.join(now)}:\n"
+            "their numbers differ by about what other seeds would change (docs/start.md).\n"
         )
 
     # Data
