@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 START, RUN, PRODUCT, PAIR = 20.0, 0.15, 1.0, 0.012
 
 
-#: A scorer of which the option and the tables say what it is → its experiment.
-EXPERIMENTS = {"network": "tower"}
-
-
 def add_options(compare: argparse.ArgumentParser) -> None:
     """Add the options of a comparison on the user's own data."""
     own = compare.add_argument_group("your own data")
@@ -213,7 +209,9 @@ def _results(edition: str, name: str) -> Mapping[str, str]:
 def _request(options: argparse.Namespace) -> Any:
     from directrank.data.tables import Columns
     from directrank.edition.workspace import ComparisonRequest, name_of
+    from directrank.papers.one_protocol.methods import SCORERS
 
+    experiments = {in_print: name for name, in_print in SCORERS.items()}
     return ComparisonRequest(
         data=options.data,
         name=name_of(Path(options.name) if options.name else options.data),
@@ -226,7 +224,7 @@ def _request(options: argparse.Namespace) -> Any:
         grades=options.grades,
         budget=options.budget,
         folds=options.folds,
-        scorers=[EXPERIMENTS.get(name, name) for name in options.scorers],
+        scorers=[experiments.get(name, name) for name in options.scorers],
         losses=options.losses,
         ensembles=options.ensembles,
         without=options.without,

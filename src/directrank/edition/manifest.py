@@ -72,10 +72,8 @@ def made_elsewhere(file: Path) -> tuple[list[str], list[str]]:
     """
     command = ["git", "-C", str(file.parent), "show", f"HEAD:./{file.name}"]
     try:
-        shown = subprocess.run(command, capture_output=True, text=True, check=True)
-        committed, now = (
-            _processors(json.loads(text)) for text in (shown.stdout, file.read_text())
-        )
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        committed, now = _processors(json.loads(shown)), _processors(read_json(file))
     except (OSError, subprocess.CalledProcessError, ValueError, KeyError):
         return [], []
     return (committed, now) if committed and now and committed != now else ([], [])

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import torch
 from torch import Tensor
 
+from directrank.lists.inputs import are_examined
 from directrank.lists.parameters import check_options
 from directrank.system.errors import ArgumentError
 
@@ -73,7 +74,8 @@ def checks_options(relaxation: Relaxation) -> Relaxation:
         generator: torch.Generator | None = None,
         **options: Any,
     ) -> Any:
-        check_options(options)
+        if not are_examined():
+            check_options(options)
         return relaxation(scores, labels, mask, generator, **options)
 
     return cast(Relaxation, call)

@@ -28,10 +28,9 @@ from directrank.papers.shared.findings import (
     value,
 )
 from directrank.papers.shared.format import interval, listed, signed
-from directrank.papers.shared.judging import conclude, judge, row, worst
+from directrank.papers.shared.judging import conclude, judge, row, weight, worst
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import (
-    CONTRADICTED,
     MEANING,
     STANDIN_GROUP,
     UNMEASURED,
@@ -257,11 +256,8 @@ def of_own(own: pd.DataFrame, title: str) -> Mapping[str, Any]:
         return {}
     verdict = worst(set(parts["verdict"]))
     same = parts[parts["verdict"] == verdict]
-    # The clearest test for a contradiction, else the weakest.
-    p_values = same["p_holm" if verdict == CONTRADICTED else "p_range_holm"].fillna(same["p_holm"])
-    p_values = p_values.fillna(2.0)
-    place = p_values.idxmin() if verdict == CONTRADICTED else p_values.idxmax()
-    return {**same.loc[place].to_dict(), "source": OWN}
+    decisive = max(same.itertuples(), key=lambda row: weight(row, verdict))
+    return {**same.loc[decisive.Index].to_dict(), "source": OWN}
 
 
 def _of_protocol(collection: Published, claim: str, margin: float) -> Mapping[str, Any]:

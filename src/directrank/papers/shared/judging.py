@@ -285,11 +285,11 @@ def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     verdict = worst(found, incomplete=bool(missing))
     same = [item for item in counted if item.verdict == verdict]
     if same:
-        decisive = max(same, key=lambda item: _weight(item, verdict))
+        decisive = max(same, key=lambda item: weight(item, verdict))
         found_in = f"{decisive.finding.comparison}, on {decisive.finding.dataset.title}"
         start = f"The verdict follows from {found_in}."
     else:
-        decisive = max(counted, key=lambda item: _weight(item, item.verdict))
+        decisive = max(counted, key=lambda item: weight(item, item.verdict))
         start = "The parts that were run agree with the statement, but some parts were not run."
     remarks = [start, *remarks, *_not_run(missing)]
     group = verdicts.weakest([item.group for item in counted])
@@ -305,8 +305,13 @@ def worst(found: Collection[str], incomplete: bool = False) -> str:
     return TREND if TREND in found else SUPPORTED
 
 
-def _weight(item: JudgedFinding, verdict: str) -> float:
-    """The weight of a comparison: its clearest test for a contradiction, else its weakest."""
+def weight(item: Any, verdict: str) -> float:
+    """The weight of a comparison: its clearest test for a contradiction, else its weakest.
+
+    Args:
+        item: a :class:`JudgedFinding`, or a row of the file of claims with its p values.
+        verdict: on the claim.
+    """
     p_value = item.p_range_holm if math.isfinite(item.p_range_holm) else item.p_holm
     if verdict == CONTRADICTED:
         return 1 - item.p_holm
