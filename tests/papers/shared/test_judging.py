@@ -254,6 +254,17 @@ def test_a_verdict_names_the_weakest_of_its_groups(datasets: tuple, group: str) 
     assert conclude(Outcome(findings), decided(*findings)).group == group
 
 
+@pytest.mark.parametrize("other", [(-0.1, 0.01), (-0.1, 0.1), (0.1, 0.1)])
+def test_where_one_comparison_decides_the_verdict_is_about_its_data(other: tuple) -> None:
+    sure = [finding(MORE, (0.1, 0.01), dataset=dataset) for dataset in (REAL, ARTIFICIAL)]
+    findings = [*sure, finding(MORE, other, dataset=ELSEWHERE)]
+    concluded = conclude(Outcome(findings), decided(*findings))
+    assert concluded.verdict != SUPPORTED
+    assert (concluded.group, concluded.datasets) == (OTHER, ELSEWHERE.title)
+    supported = conclude(Outcome(sure), decided(*sure))
+    assert supported.datasets == f"{REAL.title}, {ARTIFICIAL.title}"
+
+
 def test_the_clearest_contradiction_and_the_weakest_support_decide() -> None:
     weak, strong = finding(MORE, (0.1, 0.03)), finding(MORE, (0.1, 0.01))
     against, clearly = finding(MORE, (-0.1, 0.03)), finding(MORE, (-0.2, 0.03))

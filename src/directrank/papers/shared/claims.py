@@ -26,7 +26,7 @@ from directrank.papers.shared.product import (
     computed_by,
     product,
 )
-from directrank.papers.shared.verdicts import STANDIN_GROUP, UNMEASURED
+from directrank.papers.shared.verdicts import UNMEASURED
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import read_json, write_csv
 
@@ -168,21 +168,11 @@ def _rows(outcome: Outcome | None, measured: Claim | None, margin: float) -> lis
         "comparison": OVERALL,
         "verdict": verdict.verdict,
         "group": verdict.group,
-        "dataset": _titles(parts, verdict.group),
+        "dataset": verdict.datasets,
         "outcome": verdict.outcome,
         "remark": verdict.remark,
     }
     return [overall, *parts]
-
-
-def _titles(parts: Sequence[Mapping[str, Any]], group: str) -> str:
-    """The data sets on which the verdict rests: stand-ins only if there is nothing else."""
-    titles = [
-        part["dataset"]
-        for part in parts
-        if (part["group"] == STANDIN_GROUP) == (group == STANDIN_GROUP)
-    ]
-    return ", ".join(dict.fromkeys(titles))
 
 
 def _unmeasured(remark: str) -> dict[str, Any]:

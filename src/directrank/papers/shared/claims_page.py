@@ -184,8 +184,9 @@ def _how_to_read() -> list[str]:
         "*Detectable* is the smallest difference, or the smallest margin, that these data would "
         "have shown with a probability of 80 % after the correction. Intervals are not corrected.",
         "",
-        f"A verdict applies only to the data in its cell. {STANDIN} C01 to C23 are the claims with "
-        "which the study began; D01 and later ones are further claims of the papers.",
+        "A verdict applies only to the data in its cell; that on a claim about several kinds of "
+        f"data is about the kind that decided it. {STANDIN} C01 to C23 are the claims with which "
+        "the study began; D01 and later ones are further claims of the papers.",
         "",
     ]
 

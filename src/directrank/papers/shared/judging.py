@@ -251,6 +251,7 @@ class Verdict:
     Attributes:
         verdict: one of the five verdicts, or :data:`directrank.papers.shared.verdicts.RAN`.
         group: whose data it rests on; empty if nothing was measured.
+        datasets: titles of the data sets of this group, separated by commas.
         decisive: the comparison that decided it; None if nothing was measured.
         outcome: how many comparisons agree with the direction of the statement.
         remark: what a reader must know about it.
@@ -258,6 +259,7 @@ class Verdict:
 
     verdict: str
     group: str
+    datasets: str
     decisive: JudgedFinding | None
     outcome: str
     remark: str
@@ -267,16 +269,19 @@ def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     """The verdict on a claim from the decisions on its comparisons.
 
     It rests only on comparisons that were not made on stand-ins. If all were, there is no verdict;
-    a part of a claim that was measured on a stand-in only counts as missing.
+    a part of a claim that was measured on a stand-in only counts as missing. Where one comparison
+    decides, the verdict is about data of its group; a claim of which every part agrees rests on all
+    of them, and is said to be about the weakest group.
     """
     counted = [item for item in judged if item.group != STANDIN_GROUP]
     missing = list(outcome.missing)
     remarks = [outcome.remark] if outcome.remark else []
     if not judged:
-        return Verdict(UNMEASURED, "", None, "", " ".join([*remarks, *_not_run(missing)]))
+        return Verdict(UNMEASURED, "", "", None, "", " ".join([*remarks, *_not_run(missing)]))
     if not counted:
         said = " ".join([*remarks, *_not_run(missing)])
-        return Verdict(RAN, STANDIN_GROUP, judged[0], _direction(judged), said)
+        titles = _titles(judged)
+        return Verdict(RAN, STANDIN_GROUP, titles, judged[0], _direction(judged), said)
     on_standins = dict.fromkeys(
         item.finding.dataset.title for item in judged if item.group == STANDIN_GROUP
     )
@@ -284,16 +289,24 @@ def conclude(outcome: Outcome, judged: Sequence[JudgedFinding]) -> Verdict:
     found = [item.verdict for item in counted]
     verdict = worst(found, incomplete=bool(missing))
     same = [item for item in counted if item.verdict == verdict]
+    rests_on = counted
     if same:
         decisive = max(same, key=lambda item: weight(item, verdict))
         found_in = f"{decisive.finding.comparison}, on {decisive.finding.dataset.title}"
         start = f"The verdict follows from {found_in}."
+        if verdict != SUPPORTED:
+            rests_on = [item for item in counted if item.group == decisive.group]
     else:
         decisive = max(counted, key=lambda item: weight(item, item.verdict))
         start = "The parts that were run agree with the statement, but some parts were not run."
     remarks = [start, *remarks, *_not_run(missing)]
-    group = verdicts.weakest([item.group for item in counted])
-    return Verdict(verdict, group, decisive, _direction(counted), " ".join(remarks))
+    group = verdicts.weakest([item.group for item in rests_on])
+    titles = _titles(rests_on)
+    return Verdict(verdict, group, titles, decisive, _direction(counted), " ".join(remarks))
+
+
+def _titles(judged: Sequence[JudgedFinding]) -> str:
+    return ", ".join(dict.fromkeys(item.finding.dataset.title for item in judged))
 
 
 def worst(found: Collection[str], incomplete: bool = False) -> str:
