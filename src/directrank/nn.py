@@ -39,7 +39,7 @@ class RankingLoss(torch.nn.Module):
 
     Raises:
         TypeError: the loss has no such hyper-parameter, or needs one that is missing.
-        ArgumentError: a hyper-parameter is outside of its range, or the reduction is unknown.
+        ArgumentError: the loss takes no such value of a hyper-parameter, or the reduction is unknown.
 
     >>> import torch
     >>> from directrank import nn
@@ -72,7 +72,6 @@ class RankingLoss(torch.nn.Module):
     def __init__(self, *, reduction: str = "mean", **options: Any) -> None:
         super().__init__()
         one_of(reduction, REDUCTIONS, "reduction")
-        check_options(options)
         bound = inspect.signature(type(self)).bind(reduction=reduction, **options)
         bound.apply_defaults()
         for name, value in bound.arguments.items():
@@ -81,6 +80,18 @@ class RankingLoss(torch.nn.Module):
             else:
                 setattr(self, name, value)
         self._options = tuple(name for name in bound.arguments if name != "reduction")
+        self._examine()
+
+    def _examine(self) -> None:
+        """Raise what the loss of two documents raises, so that errors name the module's line."""
+        options = {name: getattr(self, name) for name in self._options}
+        if any(isinstance(value, Tensor) for value in options.values()):  # maybe one per query
+            check_options(options)
+            return
+        if "generator" in inspect.signature(self.function).parameters:  # draw no one else's numbers
+            options["generator"] = torch.Generator()
+        scores, labels = torch.zeros(1, 2, device="cpu"), torch.tensor([[1.0, 0.0]], device="cpu")
+        self.function(scores, labels, **options)
 
     def forward(
         self,

@@ -166,11 +166,34 @@ def test_a_compiled_model_with_its_loss_has_the_eager_gradients(name):
     torch.testing.assert_close(*results)
 
 
+def test_making_a_module_draws_no_random_numbers():
+    before = torch.get_rng_state()
+    for name in CLASSES:
+        made(name)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+#: Settings that are words, of modules that know no such word.
+UNKNOWN = {
+    nn.ApproxNDCG: {"gain": "exp3"},
+    nn.DiffSortNDCG: {"network": "bubble"},
+    nn.LambdaLoss: {"scheme": "ndcg_loss3"},
+    nn.LambdaRank: {"cutoff": "neither"},
+    nn.RankNet: {"pair_reduction": "median"},
+    nn.TwinNDCG: {"gradient": "type4"},
+}
+
+
 def test_a_setting_that_does_not_fit_is_an_error_at_once():
     with pytest.raises(ArgumentError, match="k must be a whole number"):
         nn.ApproxNDCG(k=0)
     with pytest.raises(ArgumentError, match="unknown reduction"):
         nn.ApproxNDCG(reduction="average")
+    with pytest.raises(ArgumentError, match="samples"):
+        nn.PLRank(samples=0)
+    for module, words in UNKNOWN.items():
+        with pytest.raises(ArgumentError, match="unknown"):
+            module(**words)
     with pytest.raises(TypeError, match="alpah"):
         nn.ApproxNDCG(alpah=1.0)
     with pytest.raises(TypeError, match="'k'"):
