@@ -18,8 +18,9 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/helpers"))
 
-from awaited import committed, compared_so_far  # noqa: E402
+from awaited import committed  # noqa: E402
 from directrank import cli  # noqa: E402
+from directrank.edition.compared import compared  # noqa: E402
 from directrank.edition.workflow import Workflow  # noqa: E402
 from directrank.papers.one_protocol import numbers_page  # noqa: E402
 from directrank.papers.shared import pages  # noqa: E402
@@ -72,10 +73,10 @@ def pages_of_one_protocol(workflow: Workflow) -> None:
     tables = f"paper_tables/{workflow.edition}"
     numbers = committed(workflow.tables_of_one_protocol(".md"), tables, ".md")
     numbers_page.write(list(map(Path, numbers)), Path(f"{tables}/one_protocol/README.md"))
-    compared = Path(f"{tables}/one_protocol/compared.json")
-    write_json(compared, compared_so_far(workflow.study))
+    names = Path(f"{tables}/one_protocol/compared.json")
+    write_json(names, compared(workflow.study))
     sizes = [word for file in workflow.training_sizes() for word in ("--training-sizes", file)]
-    run("page", "losses", compared, "--out", f"{tables}/which_loss.md", *sizes)
+    run("page", "losses", names, "--out", f"{tables}/which_loss.md", *sizes)
 
 
 def pages_of_products(workflow: Workflow) -> None:

@@ -200,9 +200,22 @@ def test_what_a_collection_is_too_large_for_is_left_out_there_alone(tmp_path):
     assert not {"SoftRank", "RankNet"} & set(made["mq2008_linear"]["chosen"])
 
 
+def test_an_experiment_may_be_left_out_on_a_collection(tmp_path):
+    root = changed_paper(tmp_path, mq2008={"without": {"linear": "all", "tower": ["SoftRank"]}})
+    entry = {"collections": ["ohsumed", "mq2008"]}
+    made = experiments_of("one_protocol", entry, root)
+    assert variants_of(made["mq2008_linear"]) == []
+    assert variants_of(made["mq2008_tower"])
+    assert variants_of(made["ohsumed_linear"])
+    named = experiments_of("one_protocol", entry | {"variants": {"linear": ["RankNet"]}}, root)
+    assert named["mq2008_linear"]["chosen"] == ["RankNet"]
+
+
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
+        ({"without": {"liner": "all"}}, "no experiment has the name 'liner'"),
+        ({"without": {"linear": "every"}}, "collections.mq2008.without"),
         ({"without": ["YetiRnk"]}, r"collections\.mq2008\.without: no experiment .* 'YetiRnk'"),
         ({"without": []}, "collections.mq2008.without"),
         ({"wihout": ["YetiRank"]}, "wihout"),

@@ -35,13 +35,10 @@ def compared(study: Study) -> dict[str, Any]:
     collections, methods, trees = [], {}, {}
     for name in study.config["papers"]["one_protocol"]["collections"]:
         experiments = study.products["one_protocol", f"per_query_{name}"]["experiments"]
-        cells = experiments[f"{name}_linear"]
+        neural = [experiments.get(f"{name}_{scorer}", []) for scorer in NEURAL]
+        cells = max(neural, key=len)
         specs = [study.runs[cell["run"]] for cell in cells]
-        models = [
-            study.runs[cells[0]["run"]]["model"]
-            for part, cells in experiments.items()
-            if part.removeprefix(f"{name}_") in NEURAL and cells
-        ]
+        models = [study.runs[of_scorer[0]["run"]]["model"] for of_scorer in neural if of_scorer]
         collections.append(_collection(catalog.get(name), specs[0], models))
         for cell, spec in zip(cells, specs, strict=True):
             if not is_again(cell["settings"]["method"]):

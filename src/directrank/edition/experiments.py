@@ -53,7 +53,10 @@ def experiments_of(paper: str, entry: Mapping[str, Any], root: Path) -> dict[str
             if isinstance(without, Mapping):
                 _refuse_unknown_experiments(where, without, templates)
                 without = without.get(name, ())
-            _leave_out(where, known, [experiments[full]], without)
+            if without == "all":
+                experiments[full]["chosen"] = []
+            else:
+                _leave_out(where, known, [experiments[full]], without)
     for experiment in experiments.values():
         experiment["run"] = merged(content.get("defaults", {}), experiment.get("run", {}))
     wanted = entry.get("experiments", list(names))

@@ -24,7 +24,7 @@ from directrank.papers.one_protocol.time import extent_of_words, number_points, 
 from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.evidence import gather
-from directrank.papers.shared.figures import new_figure, style
+from directrank.papers.shared.figures import headline, new_figure, style
 from directrank.papers.shared.product import products
 from directrank.stats.two_way import over_queries_and_starts
 from directrank.system.errors import DataError
@@ -319,6 +319,18 @@ def drawn(*values: tuple[str, str, float], distance: float = 0.01) -> Figure:
     data = data.assign(half_width=0.01, may_be_best=data["difference"] > -0.02)
     with style():
         return draw(data.assign(distance_of_controls=distance), values[0][0])
+
+
+def test_with_one_scorer_the_signs_are_explained_below_all_panels():
+    picture = drawn(("a", "network", 0.0), ("b", "network", -0.01), ("trees", "trees", -0.005))
+    headline(picture, "what is to be seen")
+    picture.draw_without_rendering()
+    *panels, below = picture.axes
+    assert len(panels) == 2
+    (legend,) = (axes.get_legend() for axes in picture.axes if axes.get_legend())
+    assert legend is below.get_legend()
+    lowest = min(panel.get_tightbbox().y0 for panel in panels)
+    assert 0 <= legend.get_window_extent().y0 < legend.get_window_extent().y1 <= lowest
 
 
 def test_a_loss_has_a_row_and_a_scorer_a_column():

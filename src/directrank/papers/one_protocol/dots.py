@@ -125,8 +125,10 @@ def draw(data: pd.DataFrame, best: str, marks: pd.DataFrame | None = None) -> Fi
     columns = [one for one in NEURAL if (data["scorer"] == SCORERS[one]).any()]
     losses, alone = rows_of(data, NEURAL), rows_of(data, ALONE)
     heights = [_HEADING + _ROW * len(rows) for rows in (losses, alone) if rows]
-    room = len(columns) > 1 and bool(alone)
-    total = sum(heights) + _FOOT * len(heights) + (0.0 if room else _SIGNS)
+    panel_rows = len(heights)
+    beside = len(columns) > 1 and bool(alone)
+    total = sum(heights) + _FOOT * panel_rows + (0.0 if beside else _SIGNS)
+    heights += [] if beside else [_SIGNS]
     picture = figures.empty_figure(2 * figures.COLUMN, total)
     grid = GridSpec(len(heights), max(1, len(columns)), picture, height_ratios=heights)
     limits = _limits(data)
@@ -137,15 +139,17 @@ def draw(data: pd.DataFrame, best: str, marks: pd.DataFrame | None = None) -> Fi
         _draw_panel(axes, data, losses, [scorer], limits, marks, labelled=place == 0)
         panels.append(axes)
     if alone:
-        axes = picture.add_subplot(grid[-1, 0])
+        axes = picture.add_subplot(grid[panel_rows - 1, 0])
         present = [one for one in ALONE if (data["scorer"] == SCORERS[one]).any()]
         heading = " and ".join(TITLES[one].lower() for one in present)
         axes.set_title(heading.capitalize(), loc="left")
         _draw_panel(axes, data, alone, present, limits, marks, labelled=True)
         panels.append(axes)
+    line = "\n" if len(columns) > 1 else " "
     for axes in panels:
-        axes.set_xlabel(f"NDCG@10, less that of\n{best}", fontsize=6.5)
-    _explain(picture, grid, room, marks is not None)
+        axes.set_xlabel(f"NDCG@10, less that of{line}{best}", fontsize=6.5)
+    place = grid[-1, 1:] if beside else grid[-1, :]
+    _explain(picture.add_subplot(place), marks is not None, 1 if beside else 2)
     return picture
 
 
@@ -213,8 +217,8 @@ def _draw_panel(
             )
 
 
-def _explain(picture: Figure, grid: GridSpec, room: bool, marked: bool) -> None:
-    """What the signs mean: beside the lower panel where there is room, or at the foot."""
+def _explain(axes: Axes, marked: bool, columns: int) -> None:
+    """What the signs mean, in a place of the picture without a panel."""
     sign: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": "#555555", "markersize": 4}
     handles = [
         Line2D([], [], label="may be the best", **sign),
@@ -226,9 +230,6 @@ def _explain(picture: Figure, grid: GridSpec, room: bool, marked: bool) -> None:
     if marked:
         tick = sign | {"marker": "|", "color": "#999999", "markersize": 6}
         handles.append(Line2D([], [], label="on a single collection (arrowhead: outside)", **tick))
-    if room:
-        axes = picture.add_subplot(grid[-1, 1:])
-        axes.axis("off")
-        axes.legend(handles=handles, loc="center left", frameon=False)
-    else:
-        picture.legend(handles=handles, loc="outside lower center", ncols=2, frameon=False)
+    axes.axis("off")
+    axes.legend(handles=handles, loc="center left" if columns == 1 else "center", ncols=columns,
+                frameon=False)  # fmt: skip

@@ -23,8 +23,7 @@ test set, averaged over trainings, with half the width of its 95 % interval for 
 the mean over queries, which may differ in the third digit. Queries without a relevant document \
 are left out. *Better than* and *worse than* count the other methods from which the difference \
 in NDCG@10 is significant after correction over all pairs, and larger than that of the controls, \
-methods that hardly differ. The *places* follow from them: tied methods share places. MSRD's \
-methods are trained on some of its training queries only, as its table says.
+methods that hardly differ. The *places* follow from them: tied methods share places.
 
 Numbers can be compared within a collection, never between two. The choices behind the protocol \
 are on the page of [protocols](../../../docs/protocols.md), and [results per \
