@@ -1111,7 +1111,8 @@ def test_captions_of_one_protocol_have_the_numbers_of_their_files(edition, name)
     assert f"{sure} of {len(pairs)} pairs of methods differ significantly" in table
     assert f"{ranked['may_be_best'].sum()} of {len(ranked)} methods may be the best" in table
     if edition == "real":
-        assert f"The methods are trained on {training_queries(name)} queries of each fold" in table
+        sizes = training_queries(name).replace("\u00a0", " ")
+        assert f"The methods are trained on {sizes} queries of each fold" in table
     shown = page(f"figures/{edition}/README.md")
     over = f"{count(int(queries))} test queries".replace("\u00a0", " ")
     assert f"Mean NDCG@10 of all {len(gaps)} methods over {over}" in shown

@@ -36,7 +36,8 @@ def test_every_loss_has_one_family() -> None:
 
 def test_every_method_has_the_means_of_its_table(msrd: dict) -> None:
     table = pd.read_csv(TABLES / "table_msrd.csv").set_index(["method", "scorer", "metric"])
-    assert len(msrd["methods"]) * 4 == len(table)
+    trained = table[table.index.get_level_values("scorer") != "untrained"]
+    assert len(msrd["methods"]) * 4 == len(trained)
     for method in msrd["methods"]:
         for metric, (mean, half_width) in method["values"].items():
             row = table.loc[(method["name"], method["scorer"], metric)]
@@ -46,7 +47,7 @@ def test_every_method_has_the_means_of_its_table(msrd: dict) -> None:
 def test_every_pair_has_the_verdict_of_its_table(msrd: dict) -> None:
     pairs = pd.read_csv(TABLES / "table_msrd_pairs.csv")
     assert len(msrd["pairs"]) == len(pairs)
-    for number in (0, 777, 7000):
+    for number in (0, 777, len(pairs) - 1):
         a, b, difference, half_width, p, _, verdict, tied = msrd["pairs"][number]
         row = pairs.iloc[number]
         names = [(msrd["methods"][one]["name"], msrd["methods"][one]["scorer"]) for one in (a, b)]

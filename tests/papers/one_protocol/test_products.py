@@ -116,7 +116,7 @@ def test_every_loss_meets_every_scorer_with_as_many_configurations():
 def test_the_controls_are_planned_with_other_seeds_and_alike_in_all_else():
     study = study_of("real")
     cells = study.products["one_protocol", "table_msrd"]["experiments"]
-    for scorer, name in (("linear", "RankNet"), ("context", "RankNet"), ("trees", "LambdaMART")):
+    for scorer, name in (("tower", "RankNet"), ("trees", "LambdaMART")):
         of_name = {
             method: [
                 study.runs[cell["run"]]
