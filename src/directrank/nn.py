@@ -39,7 +39,7 @@ class RankingLoss(torch.nn.Module):
 
     Raises:
         TypeError: the loss has no such hyper-parameter, or needs one that is missing.
-        ArgumentError: the loss takes no such value of a hyper-parameter, or the reduction is unknown.
+        ArgumentError: the loss takes no such hyper-parameter value, or the reduction is unknown.
 
     >>> import torch
     >>> from directrank import nn

@@ -148,8 +148,8 @@ def draw(data: pd.DataFrame, best: str, marks: pd.DataFrame | None = None) -> Fi
     line = "\n" if len(columns) > 1 else " "
     for axes in panels:
         axes.set_xlabel(f"NDCG@10, less that of{line}{best}", fontsize=6.5)
-    place = grid[-1, 1:] if beside else grid[-1, :]
-    _explain(picture.add_subplot(place), marks is not None, 1 if beside else 2)
+    below = grid[-1, 1:] if beside else grid[-1, :]
+    _explain(picture.add_subplot(below), marks is not None, 1 if beside else 2)
     return picture
 
 
