@@ -21,7 +21,7 @@ from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
 from directrank.papers.shared.claims_page import in_short, write_page
-from directrank.papers.shared.format import count, listed
+from directrank.papers.shared.format import count, listed, paper_name
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -1157,7 +1157,8 @@ def test_a_paper_opens_with_its_idea_the_verdicts_a_link_and_a_picture() -> None
         _, idea, told, picture = section.split("\n\n")[:4]
         assert re.match(r"\*\*The idea\*\* \(\[paper\]\(https://\S+\)\)\. \w", idea)
         assert told.startswith(f"**The verdicts.** {verdicts_of_paper(paper)}")
-        assert f"(../paper_tables/real/claims.md#{paper})" in told
+        anchor = paper_name(paper).lower().replace(" ", "-")
+        assert f"(../paper_tables/real/claims.md#{anchor})" in told
         assert re.fullmatch(rf"!\[[^]]+\]\(\.\./figures/real/{paper}/\w+\.png\)", picture)
 
 

@@ -209,7 +209,7 @@ def test_the_leaderboard_keeps_its_filters_and_its_pair_in_the_address(visit):
     page = visit("leaderboard")
     rows = page.locator("tbody tr")
     every = rows.count()
-    page.get_by_label("Collection").select_option("msrd")
+    page.get_by_label("Collection").select_option("mq2008")
     page.get_by_label("Scorer").select_option("linear")
     page.get_by_label("Name").fill("ndcg")
     assert 1 < rows.count() < every
@@ -224,6 +224,20 @@ def test_the_leaderboard_keeps_its_filters_and_its_pair_in_the_address(visit):
     page.goto("about:blank")
     page.goto(address)
     assert (rows.count(), page.locator("#pair").inner_text()) == (shown, said)
+
+
+def test_the_leaderboard_offers_no_scorer_that_a_collection_lacks(visit):
+    page = visit("leaderboard", query="#collection=msrd&scorer=linear")
+    scorer = page.get_by_label("Scorer")
+    assert scorer.input_value() == ""
+    assert scorer.locator("option", has_text="linear").is_disabled()
+    every = page.locator("tbody tr").count()
+    assert every > 40
+    page.get_by_label("Collection").select_option("ohsumed")
+    scorer.select_option("linear")
+    assert 40 < page.locator("tbody tr").count()
+    page.get_by_label("Collection").select_option("msrd")
+    assert (scorer.input_value(), page.locator("tbody tr").count()) == ("", every)
 
 
 def test_the_leaderboard_is_sorted_best_first_for_every_metric(visit):

@@ -231,7 +231,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
     ) in text
     assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
     assert "**supported** on Web30K, Yahoo set 1 (the paper's own data)" in text
-    table = text.split("## bruch2019\n")[1].split("\n## ")[0]
+    table = text.split("## Bruch 2019\n")[1].split("\n## ")[0]
     told = [re.search(r"\*\*(\w+)\*\*|not measured", line)[0] for line in table.splitlines()[3:]]
     assert told == ["**supported**"] * 2 + ["not measured"] * (len(told) - 2)
     assert "\n### C02\n" in text  # a short link, which stays

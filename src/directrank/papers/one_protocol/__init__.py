@@ -18,7 +18,7 @@ LEAST_RANKED = 3
 _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
     ("figure", "", "all methods, less the best", "dots:figure", LEAST_RANKED),
     ("figure", "_time", "quality against training time", "time:figure_time", 1),
-    ("table", "", "every loss with every scorer, and trees", "quality:table_quality", 1),
+    ("table", "", "every loss, and trees", "quality:table_quality", 1),
     (
         "table",
         "_empty",
@@ -66,7 +66,7 @@ _BY_SIZE: tuple[tuple[Kind, str, str, tuple[str, ...], str], ...] = (
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
     ("figure", "", "all methods, less the best", "across:figure_dots"),
     ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
-    ("table", "", "every loss with every scorer, and trees", "across:table"),
+    ("table", "", "every loss, and trees", "across:table"),
     ("table", "_families", "does it matter what a loss is built on?", "families:table"),
 )
 

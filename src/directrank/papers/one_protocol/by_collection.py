@@ -17,6 +17,7 @@ import pandas as pd
 
 from directrank.papers.one_protocol.methods import METRICS, SCORERS
 from directrank.papers.one_protocol.published import Published, read
+from directrank.papers.shared.claim_rows import name_of
 from directrank.papers.shared.claims import OVERALL, published_claims, read_claims
 from directrank.papers.shared.findings import (
     MORE,
@@ -285,7 +286,7 @@ def markdown(data: pd.DataFrame) -> str:
     for claim, part in data.groupby("claim", sort=False):
         by_title = part.set_index("dataset")
         cells = [_cell(by_title.loc[title]) for title in titles]
-        rows.append([claim, part["statement"].iloc[0], *cells])
+        rows.append([claim, name_of(part.iloc[0]), *cells])
     meanings = "; ".join(f"*{word}*: {meaning}" for word, meaning in MEANING.items())
     notes = [f"*{claim}.* {reading.note}" for claim, reading in READINGS.items() if reading.note]
     lines = [
@@ -306,7 +307,7 @@ def markdown(data: pd.DataFrame) -> str:
         "the collection could have shown. [The papers' claims](claims.md) has the papers' own "
         "experiments.",
         "",
-        *markdown_rows(["claim", "statement", *titles], rows, left=len(titles) + 2),
+        *markdown_rows(["claim", "in words", *titles], rows, left=len(titles) + 2),
         "",
         *(line for note in notes for line in (note, "")),
         f"{meanings}.",

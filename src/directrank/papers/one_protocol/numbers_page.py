@@ -16,7 +16,7 @@ KEY = ["scorer", "method"]
 COLUMNS = {*KEY, "dataset", "metric", "mean", "half_width", "first_place", "better_than"}
 
 ABOUT = """\
-This page has every loss with every scorer, and boosted trees, which are trained under one \
+This page has every loss with the scorers of each collection, and boosted trees, trained under one \
 protocol on the same folds with the same budget. Each value is the mean of the fold means of the \
 test set, averaged over trainings, with half the width of its 95 % interval for other queries \
 (or groups of related queries) and other trainings; tests and comparisons over collections take \

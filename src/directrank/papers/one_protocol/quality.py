@@ -51,7 +51,7 @@ def table_quality(evidence: Evidence, dataset: str) -> TableResult:
             sections.append(Section(TITLES[scorer], lines))
     fold_means = "mean of the fold means" if study.n_folds > 1 else "mean over the queries"
     caption = (
-        f"Every loss with every scorer, and boosted trees, under one protocol: the {fold_means} of "
+        f"Every loss with each scorer of the table, and boosted trees: the {fold_means} of "
         "the test set, averaged over trials, ± the half width of the 95% interval. The highest "
         "mean is bold. Queries without a relevant document are left out. “better” and “worse” "
         f"count the methods of {len(study.ranked)} than which it is significantly better or worse "

@@ -89,6 +89,12 @@ def claims_of(paper: str) -> Mapping[str, Claim]:
     return read_rows(path) if path.is_file() else {}
 
 
+def name_of(row: Any) -> str:
+    """A claim in a few words, or else its statement; ``row`` has these and its paper."""
+    known = claims_of(row.paper).get(row.claim)
+    return known.name if known and known.name else str(row.statement)
+
+
 def read_rows(path: str | Path) -> dict[str, Claim]:
     """How the claims of a file are tested, by their ids.
 

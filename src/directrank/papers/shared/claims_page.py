@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from directrank import __version__
-from directrank.papers.shared.claim_rows import claims_of
+from directrank.papers.shared.claim_rows import name_of
 from directrank.papers.shared.claims import OVERALL
-from directrank.papers.shared.format import listed, minus, p_value
+from directrank.papers.shared.format import listed, minus, p_value, paper_name
 from directrank.papers.shared.pages import write_part
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import (
@@ -54,15 +54,15 @@ def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
     for paper in dict.fromkeys(overall["paper"]):
         own = overall[overall["paper"] == paper]
         rows = [
-            [_link(row), _name(row), in_cell(row), _text(row.printed_numbers)]
+            [_link(row), name_of(row), in_cell(row), _text(row.printed_numbers)]
             for row in own.sort_values("verdict", key=_place, kind="stable").itertuples()
         ]
-        lines += [f"## {paper}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
+        lines += [f"## {paper_name(paper)}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
     lines += ["## The comparisons behind the verdicts", ""]
     for row in overall[overall["verdict"] != UNMEASURED].itertuples():
         part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != OVERALL)]
         # The heading is the code alone, so that a link to the claim is short and stays.
-        lines += [f"### {row.claim}", "", f"{_name(row)}.", ""]
+        lines += [f"### {row.claim}", "", f"{name_of(row)}.", ""]
         lines += [f"The statement: {row.statement} ({row.paper}, {row.where}).", ""]
         lines += [f"{in_cell(row)}. {_text(row.remark)}".rstrip(), ""]
         lines += [*_details(part), ""]
@@ -90,12 +90,6 @@ def _how_to_cite(claims: pd.DataFrame) -> list[str]:
         f"{__version__}, commit …, paper_tables/{row['edition']}/claims.csv.",
         "",
     ]
-
-
-def _name(row: Any) -> str:
-    """A claim in a few words, or else its statement."""
-    known = claims_of(row.paper).get(row.claim)
-    return known.name if known and known.name else str(row.statement)
 
 
 def _link(row: Any) -> str:

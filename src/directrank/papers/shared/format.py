@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 #: Decimals of a metric, a difference or a half width that is not in per cent.
 DIGITS = 3
+
+
+def paper_name(package: str) -> str:
+    """A paper's first author and year.
+
+    >>> paper_name("qin2010")
+    'Qin 2010'
+    >>> paper_name("one_protocol")
+    'One protocol'
+    """
+    return re.sub(r"(\d+)", r" \1", package).replace("_", " ").capitalize()
 
 
 def minus(text: str) -> str:

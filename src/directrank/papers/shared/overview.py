@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from directrank.papers.shared.claim_rows import claims_of
+from directrank.papers.shared.claim_rows import name_of
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.figures import (
     BLACK,
@@ -23,7 +23,7 @@ from directrank.papers.shared.figures import (
     render,
     style,
 )
-from directrank.papers.shared.format import minus
+from directrank.papers.shared.format import minus, paper_name
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -75,7 +75,7 @@ def table(claims: pd.DataFrame) -> pd.DataFrame:
     """
     rows = claims[(claims["comparison"] == OVERALL) & claims["verdict"].isin(list(VERDICTS))]
     rows = rows.assign(
-        name=[claims_of(row.paper)[row.claim].name for row in rows.itertuples()],
+        name=[name_of(row) for row in rows.itertuples()],
         comparisons=rows["outcome"].str.removesuffix(" comparisons as stated"),
         order=rows["verdict"].map(list(VERDICTS).index),
     ).sort_values(["order", "paper", "claim"], kind="stable")
@@ -158,7 +158,7 @@ def _figure(shown: pd.DataFrame) -> Figure:
             write(0.008, place - 1.05, words, color=look["color"], weight="bold")
         write(0.008, place, row.name)
         write(first - 0.012, place, row.comparisons, ha="right")
-        write(last + 0.012, place, f"{_data(row)} · {_paper(row.paper)}")
+        write(last + 0.012, place, f"{_data(row)} · {paper_name(row.paper)}")
         _effect(axes, row, place, look)
     return figure
 
@@ -167,15 +167,6 @@ def _data(row: Any) -> str:
     """The data on which a verdict rests, in a word."""
     # Titles have commas in brackets only.
     return "several" if ", " in re.sub(r"\(.*?\)", "", row.dataset) else _DATA[row.group]
-
-
-def _paper(name: str) -> str:
-    """A paper's first author and year.
-
-    >>> _paper("qin2010")
-    'Qin 2010'
-    """
-    return re.sub(r"(\d+)", r" \1", name).capitalize()
 
 
 def _effect(axes: Axes, row: Any, place: float, look: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from directrank.papers.shared.evidence import read_published
+from directrank.papers.shared.format import paper_name
 from directrank.system.errors import DataError
 from directrank.system.io import write_text
 
@@ -127,7 +128,7 @@ def write_tables(
         lead += f" {subject} have {'pages' if len(others) > 1 else 'a page'} of their own."
     lines = [f"# Tables of the edition {edition}", "", lead, ""]
     for paper, files in groupby(sorted(tables, key=_order), key=lambda file: file.parent.name):
-        lines += [f"## {paper}", ""]
+        lines += [f"## {paper_name(paper)}", ""]
         for file in files:
             title, lead = _opening(file)
             place = Path(os.path.relpath(file, out.parent)).as_posix()

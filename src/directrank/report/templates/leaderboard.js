@@ -6,6 +6,8 @@
   const panel = document.getElementById("pair");
   const said = document.getElementById("said");
   const FIELDS = ["collection", "metric", "scorer", "family", "name"];
+  // Half widths below the best mean at which the axis of intervals ends.
+  const SPAN = 5;
   const MINUS = "\u2212";
   let ticked = [];
 
@@ -57,6 +59,7 @@
       const width = `${(100 * distance) / (scale[1] - scale[0])}%`;
       part("rect", { class: "band", x: at(best - distance), width, y: 0, height: "100%" });
     }
+    if (mean < scale[0]) part("path", { class: "dot", d: "M9 6 2 12 9 18Z" });
     part("line", { x1: at(mean - half), x2: at(mean + half), y1: "50%", y2: "50%" });
     part("circle", { class: "dot", cx: at(mean), cy: "50%", r: 3.5 });
     return svg;
@@ -91,8 +94,15 @@
     );
   };
 
+  // Not every collection has every scorer: what a filter would leave empty cannot be chosen.
+  const offer = (filter, values) => {
+    for (const option of filter.options) option.disabled = option.value !== "" && !values.has(option.value);
+    if (filter.selectedOptions[0].disabled) filter.value = "";
+  };
+
   const show = () => {
     const { methods, distance, queries, origin } = collection();
+    for (const name of ["scorer", "family"]) offer(form[name], new Set(methods.map((one) => one[name])));
     const metric = form.metric.value;
     document.getElementById("metric-head").textContent = metric;
     const wanted = words(form.name.value);
@@ -102,8 +112,10 @@
       .filter((one) => !form.family.value || one.family === form.family.value)
       .filter((one) => wanted.every((word) => label(one).toLowerCase().includes(word)))
       .sort((a, b) => b.value[0] - a.value[0]);
-    const scale = [Math.min(...kept.map(({ value }) => value[0] - value[1])), Math.max(...kept.map(({ value }) => value[0] + value[1]))];
-    const best = kept.length ? kept[0].value[0] : 0;
+    const [best, half] = kept.length ? kept[0].value : [0, 0];
+    // Some methods fail: the axis ends where the others can still be seen.
+    const least = Math.min(...kept.map(({ value }) => value[0] - value[1]));
+    const scale = [Math.max(least, best - SPAN * half), Math.max(...kept.map(({ value }) => value[0] + value[1]))];
     const isPrimary = metric === "NDCG@10";
     const among = methods.filter((one) => one.best).length;
     said.textContent = `${kept.length} of ${methods.length} methods, ${queries.toLocaleString("en")} test queries (${origin}). ${among} of all methods may be the best: which of them is first below is chance.`;
