@@ -226,7 +226,7 @@ def test_what_needs_an_extra_says_how_to_get_it(clean_python, tmp_path):
         text=True,
     )
     assert process.returncode == 2
-    assert "pip install 'directrank[study]'" in process.stderr
+    assert "pip install '.[study]'" in process.stderr
     assert "Traceback" not in process.stderr
 
 
@@ -258,8 +258,8 @@ for extra in ("sklearn", "torchmetrics"):
 """
     found, said, too = in_clean(clean_python, code, tmp_path).splitlines()
     np.testing.assert_allclose(json.loads(found), ranker.predict(X, group=[10, 20]), rtol=1e-5)
-    assert "pip install 'directrank[sklearn]'" in said
-    assert "pip install 'directrank[torchmetrics]'" in too
+    assert "pip install '.[sklearn]'" in said
+    assert "pip install '.[torchmetrics]'" in too
 
 
 def test_a_ranker_is_trained_with_its_extra_alone(built, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import pickle
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+import torch
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -214,6 +216,47 @@ def test_a_weight_of_two_is_the_query_twice_and_a_weight_of_zero_none(scorer, tr
     np.testing.assert_allclose(zeros.predict(test.X), single.predict(test.X), rtol=1e-6, atol=1e-7)
 
 
+@contextlib.contextmanager
+def _global(set_, value, before):
+    set_(value)
+    try:
+        yield
+    finally:
+        set_(before)
+
+
+#: What a caller may have set of PyTorch.
+MODES = {
+    "no_grad": torch.no_grad,
+    "inference_mode": torch.inference_mode,
+    "set_grad_enabled": lambda: _global(torch.set_grad_enabled, False, True),
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "default type": lambda: _global(torch.set_default_dtype, torch.float64, torch.float32),
+    "default device": lambda: _global(torch.set_default_device, "meta", None),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scorer", ["network", "linear", "context"])
+def test_what_the_caller_has_set_of_pytorch_changes_nothing(scorer, mode, train, test):
+    def fitted() -> DirectRanker:
+        return ranker(scorer=scorer, max_epochs=1).fit(train.X, train.y, group=train.group)
+
+    found = fitted()
+    before, known = pickle.dumps(found), found.predict(test.X, group=test.group)
+    with MODES[mode]():
+        other = fitted()
+        for each in (other, pickle.loads(before)):
+            np.testing.assert_array_equal(each.predict(test.X, group=test.group), known)
+        state = torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()
+    np.testing.assert_array_equal(other.predict(test.X, group=test.group), known)
+    assert state == {
+        "default type": (True, torch.float64, torch.device("cpu")),
+        "default device": (True, torch.float32, torch.device("meta")),
+        "autocast": (True, torch.float32, torch.device("cpu")),
+    }.get(mode, (False, torch.float32, torch.device("cpu")))
+
+
 def test_the_score_is_the_weighted_mean_of_ndcg(train, test):
     found = ranker().fit(train.X, train.y, group=train.group)
     values = per_query_ndcg(found.predict(test.X), test)
@@ -259,7 +302,8 @@ def test_a_pipeline_takes_queries_and_its_grid_is_searched_with_metadata_routing
 
 @pytest.mark.parametrize("scorer", ["network", "context"])
 def test_a_ranker_is_saved_and_loaded_without_pickle(scorer, train, test, tmp_path):
-    settings = {"loss": {"name": "approx_ndcg", "alpha": np.float32(5)}, "max_epochs": np.int64(2)}
+    alpha = np.float32(5) if scorer == "network" else torch.tensor(5.0)
+    settings = {"loss": {"name": "approx_ndcg", "alpha": alpha}, "max_epochs": np.int64(2)}
     found = ranker(scorer=scorer, **settings).fit(train.frame, train.y, group=train.group)
     file = tmp_path / "ranker.npz"
     found.save(file)
@@ -325,6 +369,16 @@ WRONG = {
     "neither of eval_group and eval_qid": {"eval_set": "itself"},
     "eval_set has 2 elements": {"eval_set": ["a", "b"]},
     "no query of the validation set": {"eval_set": "irrelevant", "eval_group": "group"},
+    "group is not a list of numbers": {"group": 8},
+    "a number of group is -1": {"group": "negative"},
+    "labels are not numbers": {"y": "good"},
+    "a label is NaN": {"y": None},
+    "eval_group is not a list of numbers": {"eval_set": "itself", "eval_group": "nested"},
+    "eval_group is not a list of": {"eval_set": "listed", "eval_group": [80]},
+    "eval_group has 40 elements": {"eval_set": "listed", "eval_group": "sizes"},
+    "eval_group is given without eval_set": {"eval_group": "group"},
+    "eval_qid is given without eval_set": {"eval_qid": "qid"},
+    "eval_set is not a pair": {"eval_set": 5},
 }
 
 
@@ -337,6 +391,10 @@ def test_wrong_input_is_an_error_that_says_what_to_do(message, train):
         "varied": np.arange(len(train.y)),
         "itself": (train.X, train.y),
         "irrelevant": (train.X, 0 * train.y),
+        "negative": [-1, len(train.y) + 1],
+        "listed": [(train.X, train.y)],
+        "nested": [train.group],
+        "sizes": train.group.tolist(),
     }
     given = {
         key: special.get(value, value) if isinstance(value, str) else value
@@ -367,11 +425,19 @@ def test_queries_are_given_once(train):
         ({"loss": {"name": "approx_ndcg", "alpha": 0}}, "alpha must be .* above 0, not 0"),
         ({"loss": {"name": "approx_ndcg", "reduction": "sum"}}, "no setting 'reduction'"),
         ({"scorer": {"name": "tower", "hidden": [0]}}, r"hidden is \[0\]"),
+        ({"loss": "sl_at_k"}, "loss 'sl_at_k' needs the setting 'k'\n.*'k': …"),
+        ({"loss": None}, "loss is None, which has no name"),
+        ({"loss": {"alpha": 5}}, "loss is {'alpha': 5}, which has no name"),
+        ({"scorer": None}, "scorer is None, which has no name"),
+        ({"scorer": {}}, "scorer is {}, which has no name"),
+        ({"device": None}, "unknown device None"),
+        ({"patience": "long"}, "patience is 'long'"),
     ],
 )
 def test_a_setting_that_is_not_valid_is_one_error(settings, message, train):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as caught:
         ranker(**settings).fit(train.X, train.y, group=train.group)
+    assert isinstance(caught.value, ValueError)
 
 
 @pytest.mark.slow
@@ -385,7 +451,7 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'directrank[sklearn]'" in done.stdout
+    assert "pip install '.[sklearn]'" in done.stdout
 
 
 def test_every_loss_may_be_named():

@@ -181,6 +181,10 @@ def test_a_metric_is_pickled_with_its_state():
         ({"k": 0}, "k must be"),
         ({"empty": "two"}, "unknown convention"),
         ({"min_label": 2}, "metric 'ndcg' has no option 'min_label'"),
+        ({"gain": "x"}, "unknown gain 'x'"),
+        ({"gain": [1, 2]}, "do not begin with 0"),
+        ({"discount": "x"}, "unknown discount 'x'"),
+        ({"ties": "x"}, "unknown rule for ties 'x'"),
     ],
 )
 def test_a_wrong_option_is_one_error_at_once(options, message):
@@ -188,6 +192,16 @@ def test_a_wrong_option_is_one_error_at_once(options, message):
         NDCG(**options)
     with pytest.raises(ConfigError, match="did you mean 'ndcg'"):
         RankingMetric("ndgc")
+    with pytest.raises(DirectrankError, match="unknown denominator"):
+        MAP(denominator="x")
+
+
+def test_a_metric_shows_what_was_set():
+    assert repr(NDCG()) == "NDCG()"
+    assert repr(NDCG(k=5, gain=[0, 1])) == "NDCG(k=5, gain=[0, 1])"
+    shown = "MRR(min_label=0, per_query=True, empty='zero')"
+    assert repr(MRR(min_label=0, per_query=True, empty="zero")) == shown
+    assert repr(RankingMetric("kendall")) == "RankingMetric('kendall')"
 
 
 PROCESS = """

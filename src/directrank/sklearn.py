@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
+from inspect import Parameter, signature
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from directrank import losses, metrics
 from directrank.lists.arrays import array_of
@@ -31,7 +33,7 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"directrank.sklearn needs the package '{error.name}', which is not installed: run "
-        "`pip install 'directrank[sklearn]'`",
+        "`pip install '.[sklearn]'` in a clone of the repository",
         name=error.name,
     ) from None
 
@@ -179,7 +181,7 @@ class DirectRanker(BaseEstimator):
             TrainingError: the loss is not finite, or memory ran out.
         """
         X, qid = _without_ids(X, group, qid)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         queries = _queries_of(len(X), group, qid)
         weights = _weights_of(sample_weight, queries)
         X, y = queries.sorted(X), _checked_labels(queries.sorted(y))
@@ -191,14 +193,17 @@ class DirectRanker(BaseEstimator):
         nothing = train.select(np.arange(0))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         device = chosen_device(self.device)
-        if self.patience is not None and self.patience < 1:
-            raise ConfigError(f"patience is {self.patience}", "give 1 or more, or None")
+        patience = self.patience
+        if patience is not None and not (isinstance(patience, Integral) and int(patience) >= 1):
+            raise ConfigError(
+                f"patience is {patience!r}", "give a whole number, 1 or more, or None"
+            )
         job = FitJob(f"sklearn {seed}", 0, METRIC, torch.get_num_threads(), device, no_progress)
         training = {
             "optimizer": {"name": "adam", "lr": self.learning_rate},
             "batch_queries": self.batch_queries,
             "max_epochs": self.max_epochs,
-            "patience": None if vali is None else self.patience,
+            "patience": None if vali is None else patience,
             "keep": "last" if vali is None else "best",
         }
         settings = {
@@ -305,15 +310,26 @@ class DirectRanker(BaseEstimator):
     ) -> RankedLists | None:
         """The validation set with scaled features, or None if there is none."""
         if eval_set is None:
+            for name, given in (("eval_group", group), ("eval_qid", qid)):
+                if given is not None:
+                    raise InputError(
+                        f"{name} is given without eval_set",
+                        "give the validation set as eval_set=(X, y)",
+                    )
             return None
         if isinstance(eval_set, list):
-            group, qid = _only(group, "eval_group"), _only(qid, "eval_qid")
-            eval_set = _only(eval_set, "eval_set")
+            eval_set = _only(
+                eval_set, "eval_set", "give one validation set, which chooses the epoch"
+            )
+            remedy = "give a list of one, as eval_set is"
+            group, qid = _only(group, "eval_group", remedy), _only(qid, "eval_qid", remedy)
+        if not isinstance(eval_set, Sequence) or isinstance(eval_set, str) or len(eval_set) != 2:
+            raise InputError(
+                "eval_set is not a pair of features and labels", "give eval_set=(X, y)"
+            )
         X, y = eval_set
         X, qid = _without_ids(X, group, qid)
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], y_numeric=True, reset=False
-        )
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=False)
         queries = _queries_of(len(X), group, qid, "eval_")
         y = _checked_labels(queries.sorted(y))
         if not (y > 0).any():
@@ -347,15 +363,18 @@ def _queries_of(documents: int, group: Any, qid: Any, prefix: str = "") -> _Quer
         )
     if group is None:
         return _by_id(array_of(qid, f"{prefix}qid"), documents, f"{prefix}qid")
-    sizes = array_of(group, f"{prefix}group")
+    name, remedy = f"{prefix}group", "give the number of documents of each query"
+    sizes = array_of(group, name)
     whole = sizes.dtype.kind in "iu" or (sizes.dtype.kind == "f" and (sizes % 1 == 0).all())
-    if sizes.ndim != 1 or not whole or (sizes < 0).any() or sizes.sum() != documents:
+    if sizes.ndim != 1:
+        within = "; within another list only where eval_set is in one, too" if prefix else ""
+        raise InputError(f"{name} is not a list of numbers", f"{remedy}, as a list{within}")
+    if whole and (sizes < 0).any():
+        raise InputError(f"a number of {name} is {sizes.min()}", f"{remedy}, 0 or more")
+    if not whole or sizes.sum() != documents:
         found = f"adds up to {sizes.sum()}" if whole else "is not a list of whole numbers"
         ids = f"; ids of queries are given as {prefix}qid" if len(sizes) == documents else ""
-        raise InputError(
-            f"{prefix}group {found}, but there are {documents} documents",
-            f"give the number of documents of each query{ids}",
-        )
+        raise InputError(f"{name} {found}, but there are {documents} documents", f"{remedy}{ids}")
     return _Queries(sizes.astype(np.int64), None)
 
 
@@ -412,7 +431,17 @@ def _weights_of(weights: Any, queries: _Queries) -> np.ndarray | None:
 
 
 def _checked_labels(labels: np.ndarray) -> np.ndarray:
-    """Labels as float32; raises :class:`InputError` if one is below 0."""
+    """Labels as float32; raises :class:`InputError` if they are not numbers from 0."""
+    if labels.dtype.kind not in "biuf":
+        try:
+            labels = labels.astype(object).astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                "labels are not numbers",
+                "give each grade a number from 0, which means not relevant",
+            ) from None
+    if not np.isfinite(labels).all():
+        raise InputError("a label is NaN or infinite", "give every document a label from 0")
     if (labels < 0).any():
         raise InputError(
             f"a label is {labels.min()}", "give labels from 0, which means not relevant"
@@ -449,10 +478,20 @@ def _lists(
 
 def _loss_settings(loss: str | Mapping[str, Any]) -> dict[str, Any]:
     """The loss as a mapping; raises ``ConfigError`` if it or an option is unknown or not valid."""
-    settings = {"name": loss} if isinstance(loss, str) else _plain(loss)
-    own = list(signature(losses.get(settings.get("name", ""))).parameters)[3:]
-    known = ["name", *(name for name in own if name not in OF_A_CALL)]
-    refuse_unknown(settings, known, f"loss '{settings['name']}'")
+    settings = _named(loss, "loss")
+    name = settings["name"]
+    options = [
+        option
+        for option in list(signature(losses.get(name)).parameters.values())[3:]
+        if option.name not in OF_A_CALL
+    ]
+    refuse_unknown(settings, ["name", *(option.name for option in options)], f"loss '{name}'")
+    for option in options:
+        if option.default is Parameter.empty and option.name not in settings:
+            raise ConfigError(
+                f"loss '{name}' needs the setting '{option.name}'",
+                f"give a mapping with it: loss={{'name': '{name}', '{option.name}': …}}",
+            )
     check_options(settings)
     return settings
 
@@ -460,27 +499,36 @@ def _loss_settings(loss: str | Mapping[str, Any]) -> dict[str, Any]:
 def _scorer_settings(scorer: str | Mapping[str, Any]) -> dict[str, Any]:
     """The scorer as a mapping; raises ``ConfigError`` if its name is unknown."""
     if not isinstance(scorer, str):
-        return _plain(scorer)
+        return _named(scorer, "scorer")
     if scorer not in SCORERS:
         raise ConfigError(f"unknown scorer '{scorer}'", nearest(scorer, SCORERS))
     return dict(SCORERS[scorer])
 
 
+def _named(value: Any, what: str) -> dict[str, Any]:
+    """A name, or a mapping with one, as a mapping; raises ``ConfigError`` if it is neither."""
+    settings = {"name": value} if isinstance(value, str) else _plain(value)
+    if not isinstance(settings, Mapping) or not isinstance(settings.get("name"), str):
+        raise ConfigError(
+            f"{what} is {value!r}, which has no name",
+            f"give the name of a {what}, or a mapping with 'name' and its settings",
+        )
+    return dict(settings)
+
+
 def _plain(value: Any) -> Any:
-    """``value`` with Python's own numbers in place of NumPy's, for JSON and its schemas."""
+    """``value`` with Python's own numbers in place of NumPy's and PyTorch's, as JSON has them."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    return value.tolist() if isinstance(value, np.generic | np.ndarray | Tensor) else value
 
 
-def _only(values: Any, name: str) -> Any:
+def _only(values: Any, name: str, remedy: str) -> Any:
     """The single element of a list, or None if there is no list."""
     if values is None or not isinstance(values, Sequence):
         return values
     if len(values) != 1:
-        raise InputError(
-            f"{name} has {len(values)} elements", "give one validation set, which chooses the epoch"
-        )
+        raise InputError(f"{name} has {len(values)} elements", remedy)
     return values[0]

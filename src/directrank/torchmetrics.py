@@ -10,7 +10,6 @@ from torch import Tensor
 
 from directrank import metrics
 from directrank.lists.calls import of_queries
-from directrank.lists.parameters import check_options
 from directrank.metrics.conventions import with_empty
 from directrank.system.errors import ArgumentError
 from directrank.system.registry import nearest
@@ -20,7 +19,7 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError(
         "directrank.torchmetrics needs the package 'torchmetrics', which is not installed: run "
-        "`pip install 'directrank[torchmetrics]'`",
+        "`pip install '.[torchmetrics]'` in a clone of the repository",
         name="torchmetrics",
     ) from None
 
@@ -74,8 +73,10 @@ class RankingMetric(torchmetrics.Metric):
         for key in self.options:
             if key not in known:
                 raise ArgumentError(f"metric '{metric}' has no option '{key}'", nearest(key, known))
-        check_options(self.options)
-        with_empty(torch.zeros(1), torch.ones(1, dtype=torch.bool), empty)  # is it known?
+        # What an update would refuse; labels of 0 suit every gain and the largest label.
+        nothing = torch.zeros(1, 2, device="cpu")
+        with_empty(self.function(nothing, nothing, **self.options), nothing[:, 0] > 0, empty)
+        self.metric = metric
         self.per_query = per_query
         self.empty = empty
         # A collection takes metrics whose states have the same names and values for the same.
@@ -142,6 +143,16 @@ class RankingMetric(torchmetrics.Metric):
         if isinstance(values, Tensor):  # of several processes
             return values
         return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+
+    def extra_repr(self) -> str:
+        """The options that were set; and the metric, where the class does not name it."""
+        given = dict(self.options)
+        if self.per_query:
+            given["per_query"] = True
+        if self.empty != "exclude":
+            given["empty"] = self.empty
+        shown = [f"{key}={value!r}" for key, value in given.items()]
+        return ", ".join([repr(self.metric), *shown] if type(self) is RankingMetric else shown)
 
 
 class NDCG(RankingMetric):

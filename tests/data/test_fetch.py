@@ -202,9 +202,10 @@ def test_a_catalogue_with_an_unprotected_address_is_refused(tmp_path):
         catalog.load(path)
 
 
-def test_a_file_that_is_there_is_not_fetched(tmp_path, server):
+def test_what_is_there_is_not_fetched_and_refused_if_it_is_damaged(tmp_path, server):
     (tmp_path / "a.zip").write_bytes(b"mine")
-    assert get(entry(server.url), tmp_path).read_bytes() == b"mine"
+    with pytest.raises(DataError, match=r"a\.zip: .*\n  remedy: ."):
+        get(entry(server.url), tmp_path)
     assert server.requests == []
 
 

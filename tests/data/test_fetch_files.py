@@ -110,6 +110,14 @@ def test_a_collection_of_several_files_is_fetched_once_and_verified(
         assert (tmp_path / "raw" / folder / path).read_bytes() == text
     assert main(["data", "verify", name, *raw, *catalogue]) == 0
     assert f"{len(files)} of {len(files)} files were compared" in capsys.readouterr().out
+    changed = tmp_path / "raw" / folder / next(iter(content))
+    changed.write_bytes(b"9" + changed.read_bytes()[1:])
+    errors = []
+    for action in ("fetch", "verify"):
+        assert main(["data", action, name, *raw, *catalogue]) == 2
+        errors.append(capsys.readouterr().err.partition("error: ")[2])
+    assert errors[0] == errors[1]
+    assert f"{changed.name}: differs from the published file" in errors[0]
 
 
 def test_a_collection_that_was_fetched_can_be_prepared(tmp_path, clueweb):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Products that are planned and not made yet, by their files' path without suffix.
-AWAITED = ("paper_tables/real/one_protocol/table_training_size",)
+AWAITED: tuple[str, ...] = ()
 
 #: Committed products that are planned no longer: their runs had 1 200 of MSRD's training queries.
 FORMER = ("paper_tables/real/one_protocol/table_msrd_trees",)

@@ -139,7 +139,12 @@ def test_a_label_that_is_not_finite_is_an_error(case, label):
 def test_large_labels_are_right_or_one_error(case, label):
     labels = LABELS.clone()
     labels[0, 0] = label
-    loss = partial(loss_of(case), SCORES, labels, MASK)
+    options = {"levels": 1024} if case == "ordinal" else {}
+    loss = partial(loss_of(case), SCORES, labels, MASK, **options)
+    if case == "ordinal" and label > 1023:
+        with pytest.raises(ArgumentError, match="a label is 1330, above levels - 1 = 1023"):
+            loss()
+        return
     if label < (64 if case == "wassrank" else 128) or case in WITHOUT_POWERS:
         assert loss().isfinite().all()
         return
@@ -157,6 +162,19 @@ def test_the_linear_gain_has_room_for_large_labels(case):
     with pytest.raises(DirectrankError, match='choose gain="linear"'):
         loss_of(case)(SCORES, labels, MASK)
     assert loss_of(case)(SCORES, labels, MASK, gain="linear").isfinite().all()
+
+
+@pytest.mark.parametrize("case", [case for case in LOSSES if "gain" in inspect.signature(
+    losses.get(case)).parameters])  # fmt: skip
+def test_the_gains_of_burges2006_overflow_one_label_earlier(case):
+    """They are 2^(y+1) - 1, and those of exp2 2^y - 1."""
+    labels = LABELS.clone()
+    labels[0, 0] = 126.0
+    assert loss_of(case)(SCORES, labels, MASK, gain="burges2006").isfinite().all()
+    labels[0, 0] = 127.0
+    assert loss_of(case)(SCORES, labels, MASK).isfinite().all()
+    with pytest.raises(ArgumentError, match="are too large"):
+        loss_of(case)(SCORES, labels, MASK, gain="burges2006")
 
 
 def test_gains_whose_sum_overflows_are_an_error_before_one_of_them_does():
@@ -244,6 +262,124 @@ def test_whole_numbers_of_numpy_and_tensors_are_allowed():
         assert torch.equal(losses.approx_ndcg(SCORES, LABELS, MASK, k=k, alpha=alpha), expected)
     with pytest.raises(ConfigError, match="alpha must be"):
         losses.approx_ndcg(SCORES, LABELS, MASK, alpha=torch.tensor([[5.0], [0.0], [5.0]]))
+
+
+def numbers_per_query(name: str) -> list[str]:
+    return list(losses.needs_of(name).per_list)
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_a_tensor_is_a_number_or_one_for_each_query_or_an_error(case):
+    """[B] would be one for each document where B is L."""
+    square = SCORES[:, :3], LABELS[:, :3], MASK[:, :3]
+    for option in numbers_of(losses.get(case)):
+        for shape in ((3,), (1, 3), (3, 3), (3, 1, 1), (0,)):
+            with pytest.raises(ArgumentError, match=f"{option} must be .* not a tensor") as caught:
+                loss_of(case)(*square, **{option: torch.ones(shape)})
+            assert ("[3, 1]" in caught.value.remedy) == (option in numbers_per_query(case))
+        for queries in (2, 3):
+            call = partial(loss_of(case), *square, **{option: torch.ones(queries, 1)})
+            if queries == 3 and option in numbers_per_query(case):
+                assert call().isfinite().all()
+                continue
+            with pytest.raises(ArgumentError, match=f"{option} must be .* not a tensor"):
+                call()
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_a_tensor_of_one_element_is_the_number_in_it(case):
+    function = losses.get(case)
+    for option in numbers_of(function):
+        default = (LOSSES[case] | {"k": 2}).get(option)
+        number = default or inspect.signature(function).parameters[option].default or 2
+        for lists in ({"mask": MASK}, {"lengths": LENGTHS}):
+            values = (SCORES, LABELS) if "mask" in lists else (SCORES[MASK], LABELS[MASK])
+            torch.manual_seed(0)
+            expected = loss_of(case)(*values, **lists, **{option: number})
+            for shape in ((), (1,), (1, 1)):
+                torch.manual_seed(0)
+                given = torch.full(shape, number)
+                found = loss_of(case)(*values, **lists, **{option: given})
+                torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("case", LOSSES)
+def test_an_array_in_place_of_a_name_is_an_error(case):
+    parameters = inspect.signature(losses.get(case)).parameters.values()
+    for option in [p.name for p in parameters if isinstance(p.default, str)]:
+        for array in (np.array([["a"], ["b"]]), torch.ones(2, 2), pd.Series(["a", "b"])):
+            with pytest.raises(ArgumentError):
+                loss_of(case)(SCORES, LABELS, MASK, **{option: array})
+
+
+def test_a_composition_takes_a_number_for_each_query_with_draws_as_well():
+    alpha = torch.tensor([[1.0], [2.0], [4.0]])
+    relaxation = {"name": "sigmoid", "alpha": alpha}
+    expected = losses.approx_ndcg(SCORES, LABELS, MASK, alpha=alpha)
+    found = losses.compose("ndcg", relaxation, samples=2, noise=0.0)(SCORES, LABELS, MASK)
+    torch.testing.assert_close(found, expected)
+    for shape in ((), (1,), (1, 1)):
+        one = {"name": "sigmoid", "alpha": torch.full(shape, 4.0)}
+        found = losses.compose("ndcg", one, samples=2, noise=0.0)(SCORES, LABELS, MASK)
+        torch.testing.assert_close(found[2], expected[2])
+    with pytest.raises(ArgumentError, match=r"alpha must be .* not a tensor \[3, 1\]"):
+        losses.compose("ndcg", relaxation)(SCORES[:2], LABELS[:2])
+    with pytest.raises(ArgumentError, match=r"beta must be .* not a tensor \[3, 1\]"):
+        losses.compose("ndcg", {"name": "sigmoid", "beta": alpha})
+
+
+@pytest.mark.parametrize("case", LOSSES)
+@pytest.mark.parametrize("k", [None, 2])
+def test_scores_of_one_list_without_its_axis_are_an_error(case, k):
+    options = {"k": k} if k and "k" in inspect.signature(losses.get(case)).parameters else {}
+    with pytest.raises(ArgumentError, match=r"must both be \[B, L\]"):
+        loss_of(case)(SCORES[0], LABELS[0], **options)
+
+
+@pytest.mark.parametrize("levels", [1, 0, 2.5, 1025, 1e6])
+def test_the_number_of_levels_is_a_whole_number_with_a_threshold(levels):
+    with pytest.raises(ArgumentError, match="levels must be"):
+        losses.ordinal(SCORES, LABELS, MASK, levels=levels)
+
+
+def test_a_label_beyond_the_levels_is_an_error_of_ordinal_regression():
+    with pytest.raises(ArgumentError, match="a label is 2, above levels - 1 = 1"):
+        losses.ordinal(SCORES, LABELS, MASK, levels=2)
+    whole = losses.ordinal(SCORES, LABELS, MASK, levels=3)
+    assert torch.equal(losses.ordinal(SCORES, LABELS, MASK, levels=3.0), whole)
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64, np.longdouble])
+def test_types_that_pytorch_hardly_has_are_read(dtype):
+    expected = losses.lambdarank(SCORES, LABELS, MASK)
+    labels = LABELS.numpy().astype(dtype)
+    assert torch.equal(losses.lambdarank(SCORES, labels, MASK), expected)
+    assert torch.equal(losses.lambdarank(SCORES, torch.as_tensor(LABELS.int().numpy().astype(
+        np.uint16)), MASK), expected)  # fmt: skip
+    wide = losses.lambdarank(SCORES.double(), LABELS, MASK)
+    if dtype is np.longdouble:
+        assert torch.equal(losses.lambdarank(SCORES.numpy().astype(dtype), LABELS, MASK), wide)
+
+
+def test_complex_numbers_are_an_error():
+    for made in (torch.Tensor.cfloat, lambda values: values.numpy().astype(complex)):
+        with pytest.raises(ArgumentError, match=r"scores are .*, not numbers"):
+            losses.ranknet(made(SCORES), LABELS, MASK)
+        with pytest.raises(ArgumentError, match=r"labels are .*, not numbers"):
+            losses.ranknet(SCORES, made(LABELS), MASK)
+    with pytest.raises(ArgumentError, match="sigma must be"):
+        losses.ranknet(SCORES, LABELS, MASK, sigma=torch.tensor(1j))
+
+
+def test_an_array_that_masks_values_is_an_error_that_names_the_mask():
+    for name in ("scores", "labels"):
+        given = {"scores": SCORES.numpy(), "labels": LABELS.numpy()}
+        given[name] = np.ma.masked_array(given[name], mask=~MASK.numpy())
+        with pytest.raises(ArgumentError, match=f"{name} are an array that masks") as caught:
+            losses.ranknet(**given)
+        assert "mask=" in caught.value.remedy
+        given[name] = np.ma.masked_array(given[name].data)
+        assert torch.equal(losses.ranknet(**given), losses.ranknet(SCORES, LABELS))
 
 
 def test_a_setting_that_is_learned_gets_its_gradient():
@@ -377,6 +513,20 @@ def test_a_weight_of_a_document_that_is_no_factor_is_an_error(name, content):
         )
     with pytest.raises(DirectrankError, match=r"must have the shape of the scores, \(3, 4\)"):
         losses.get(name)(SCORES, LABELS, MASK, document_weights=weights[:, :2])
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("content", [-1.0, NAN, INF])
+@pytest.mark.parametrize("with_kernel", [True, False])
+def test_masked_weights_of_documents_may_be_anything(name, content, with_kernel, monkeypatch):
+    if not with_kernel:
+        monkeypatch.setattr("directrank.kernels.dispatch.KERNELS", {})
+    weights = torch.rand(SCORES.shape, generator=torch.Generator().manual_seed(5))
+    value, gradient = value_and_gradient(name, SCORES, document_weights=weights)
+    spoiled = weights.masked_fill(~MASK, content)
+    spoiled_value, spoiled_gradient = value_and_gradient(name, SCORES, document_weights=spoiled)
+    assert torch.equal(spoiled_value, value)
+    assert torch.equal(spoiled_gradient, gradient)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)

@@ -9,7 +9,7 @@ import torch
 
 import losses_references
 from directrank import losses
-from losses_cases import random_lists, value_and_gradient
+from losses_cases import LOSSES, random_lists, value_and_gradient
 
 SMOOTH = [
     ("rmse", {}),
@@ -212,10 +212,45 @@ def test_wassrank_dual_gradient_is_the_potential_through_the_softmax():
     assert gradient.sum(1).abs().max() < 1e-12
 
 
-@pytest.mark.parametrize("name", ["listnet", "approx_ndcg", "neural_ndcg"])
-def test_a_second_derivative_is_refused_and_not_wrong(name):
-    scores = torch.randn(2, 5, dtype=torch.float64, requires_grad=True)
-    value = getattr(losses, name)(scores, torch.tensor([[2.0, 1, 0, 0, 1]] * 2)).square().sum()
-    (gradient,) = torch.autograd.grad(value, scores, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.square().sum().backward()
+#: Losses whose gradient PyTorch derives, and which it can therefore derive again: with a constant
+#: for the k-th score in `sl_at_k`, and to NaN, which nobody overlooks, in `unique_softmax`.
+DERIVED = ["softmax_cross_entropy", "sigmoid_cross_entropy", "poly1", "ordinal"]
+NOT_COMPARED = ["sl_at_k", "unique_softmax"]
+
+
+def two_lists() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn(2, 5, dtype=torch.float64, generator=generator).requires_grad_()
+    return scores, torch.tensor([[2.0, 1, 0, 0, 1], [0, 1, 0, 2, 0]], dtype=torch.float64)
+
+
+def second_derivative(name: str, how: str) -> torch.Tensor:
+    """Of the sum of a loss, by its scores: of a penalty on the gradient, or the Hessian itself."""
+    scores, labels = two_lists()
+
+    def total(of: torch.Tensor) -> torch.Tensor:
+        return losses.get(name)(of, labels, **LOSSES[name]).sum()
+
+    if how == "hessian":
+        return torch.autograd.functional.hessian(total, scores).view(10, 10)
+    (gradient,) = torch.autograd.grad(total(scores), scores, create_graph=True)
+    (0 * total(scores) + gradient.square().sum() / 2).backward()
+    return scores.grad
+
+
+@pytest.mark.parametrize("how", ["hessian", "penalty"])
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in DERIVED + NOT_COMPARED])
+def test_a_second_derivative_is_refused_and_not_taken_for_zero(name, how):
+    with pytest.raises(RuntimeError, match="differentiated once"):
+        second_derivative(name, how)
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_second_derivative_is_that_of_the_gradient_where_pytorch_derives_it(name):
+    hessian = second_derivative(name, "hessian")
+    assert hessian.abs().max() > 0.01
+    torch.testing.assert_close(hessian, hessian.T)
+    scores, labels = two_lists()
+    (gradient,) = torch.autograd.grad(losses.get(name)(scores, labels).sum(), scores)
+    penalty = second_derivative(name, "penalty")
+    torch.testing.assert_close(penalty.flatten(), hessian @ gradient.flatten())

@@ -135,6 +135,15 @@ def test_empty_batches_and_lists_of_no_width_are_allowed(name, B, L):
     assert gradient.shape == (B, L)
 
 
+def test_softrank_of_no_documents_keeps_its_graph_with_a_cutoff():
+    for shape, options in (((2, 0), {}), ((0,), {"lengths": [0, 0]})):
+        scores = torch.zeros(shape, requires_grad=True)
+        value = losses.softrank(scores, torch.zeros(shape), k=2, **options)
+        assert value.tolist() == [0, 0]
+        value.sum().backward()
+        assert scores.grad.shape == shape
+
+
 @pytest.mark.parametrize("name", [*METRIC_LOSSES, *PAIR_LOSSES])
 def test_a_query_without_relevant_documents_costs_nothing_but_keeps_its_graph(name):
     """allRank returns a constant without a graph when no query of a batch has a relevant one."""

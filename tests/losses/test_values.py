@@ -63,7 +63,7 @@ VARIANTS = [
     ("pairwise_hinge", {"margin": 0.3}),
     ("sigmoid_cross_entropy", {}),
     ("ordinal", {}),
-    ("ordinal", {"levels": 3, "gap": 0.4}),
+    ("ordinal", {"levels": 7, "gap": 0.4}),
     ("soft_sort_ndcg", {}),
     ("soft_sort_ndcg", {"tau": 0.2}),
     ("diff_sort_ndcg", {}),

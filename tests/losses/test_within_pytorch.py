@@ -224,3 +224,14 @@ def test_transforms_of_functions_are_refused_and_the_way_out_is_said(name, trans
     loss = losses.get(name)
     with pytest.raises(DirectrankError, match=r"vmap.*\n.*scores \[B, L\] of all lists and a mask"):
         transform(lambda s, y: loss(s[None], y[None]).sum())(LABELS[0], LABELS[0])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_has_its_value_in_inference_mode(name):
+    # No other test has lists of this length, for which tables are kept.
+    lists = random_lists(3, 41, seed=9)
+    torch.manual_seed(1)
+    with torch.inference_mode():
+        value = losses.get(name)(*lists, **LOSSES[name])
+    torch.manual_seed(1)
+    torch.testing.assert_close(value, losses.get(name)(*lists, **LOSSES[name]), rtol=0, atol=0)

@@ -112,5 +112,5 @@ def test_what_has_no_ranks_of_scores_is_one_error(name):
         losses.compose({"name": name, "k": 5}, "sigmoid")
     with pytest.raises(ConfigError, match=f"{name} compares the ranks of given scores"):
         metrics_of_rankings(np.ones(3), np.array([3]), np.array([2]), [{"name": name}])
-    with pytest.raises(ConfigError, match=f"{name} compares the ranks of given scores"):
+    with pytest.raises(ConfigError, match="has no option 'ties'"):
         metrics.evaluate([{"name": name, "ties": "expected"}], scores, labels, mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -97,6 +98,14 @@ def test_whole_weights_equal_repeated_queries(name, empty):
     )
     torch.testing.assert_close(metrics.mean(values, times, empty=empty), repeated.nanmean())
     torch.testing.assert_close(metrics.mean(values, times, empty=empty), metrics.mean(repeated))
+
+
+@pytest.mark.parametrize("made", [np.array, list, torch.tensor])
+def test_values_of_a_mean_may_be_an_array_or_a_list(made):
+    values = made([1.0, 0.0, float("nan")])
+    assert metrics.mean(values) == 0.5
+    assert metrics.mean(values, [3, 1, 0], empty="zero") == 0.75
+    assert metrics.mean(made([1, 0])) == 0.5
 
 
 def test_a_query_without_weight_counts_nothing_though_its_value_is_not_known():

@@ -36,6 +36,21 @@ def test_metrics_take_gains_as_a_list(name, made):
     assert (other - listed).abs().nan_to_num().max() > 0.01
 
 
+@pytest.mark.parametrize("made", [np.array, torch.tensor])
+@pytest.mark.parametrize("name", [*[p for p in LOSSES if "gain" in inspect.signature(
+    losses.get(p)).parameters], "ndcg", "dcg"])  # fmt: skip
+def test_an_array_of_gains_goes_with_flat_lists(name, made):
+    """It has a number for each label, and not for each document."""
+    function = losses.get(name) if name in LOSSES else metrics.get(name)
+    scores, labels, mask = random_lists(6, 9, seed=3)
+    values = []
+    for gain in (OTHER, made(OTHER)):
+        torch.manual_seed(0)
+        options = LOSSES.get(name, {}) | {"gain": gain, "lengths": mask.sum(1)}
+        values.append(function(scores[mask], labels[mask], **options))
+    assert torch.equal(values[0].nan_to_num(), values[1].nan_to_num())
+
+
 @with_gain
 def test_losses_take_gains_as_a_list(name):
     scores, labels, mask = random_lists(6, 9, seed=3)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from directrank import metrics
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError, ConfigError
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,44 @@ def test_evaluate_gives_what_each_metric_gives_alone():
         options = dict(mapping)
         alone = metrics.get(options.pop("name"))(scores, labels, mask, **options)
         torch.testing.assert_close(found[metrics.label(mapping)], alone, equal_nan=True)
+
+
+def test_evaluate_takes_names_and_numbers_of_numpy_and_pytorch():
+    scores, labels = torch.tensor([[0.3, 0.2, 0.1]]), torch.tensor([[0.0, 2.0, 1.0]])
+    found = metrics.evaluate(
+        ["kendall", {"name": "ndcg", "k": torch.tensor(2), "gain": np.array([0, 1, 5])},
+         {"name": "precision", "k": np.int64(1), "min_label": torch.tensor(2)}],
+        scores, labels,
+    )  # fmt: skip
+    assert list(found) == ["kendall", "ndcg@2/gain=0,1,5", "precision@1/min_label=2"]
+    assert torch.equal(
+        found["ndcg@2/gain=0,1,5"], metrics.ndcg(scores, labels, k=2, gain=[0, 1, 5])
+    )
+
+
+def test_two_metrics_with_one_label_are_an_error():
+    """Labels leave out the convention for empty queries."""
+    scores, labels = torch.rand(2, 3), torch.zeros(2, 3)
+    with pytest.raises(ArgumentError, match="have the same label, 'ndcg'"):
+        metrics.evaluate([{"name": "ndcg"}, {"name": "ndcg", "empty": "zero"}], scores, labels)
+    same = [{"name": "ndcg"}, {"name": "ndcg", "k": None, "empty": "exclude"}, "ndcg"]
+    assert list(metrics.evaluate(same, scores, labels)) == ["ndcg"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"k": 3}, "does not name a metric"),
+        (3, "does not name a metric"),
+        ("ndgc", "did you mean 'ndcg'"),
+        ({"name": "ndcg", "gains": "linear"}, "metric 'ndcg' has no option 'gains'"),
+        ({"name": "kendall", "k": 3}, "metric 'kendall' has no option 'k'"),
+        ({"name": "ndcg", "mask": None}, "metric 'ndcg' has no option 'mask'"),
+    ],
+)
+def test_what_evaluate_cannot_compute_is_said(mapping, message):
+    with pytest.raises(ConfigError, match=message):
+        metrics.evaluate([mapping], torch.rand(2, 3), torch.zeros(2, 3))
 
 
 def test_evaluate_sorts_the_scores_once(monkeypatch):

@@ -9,6 +9,7 @@ import torch
 from directrank import models
 from directrank.learners.neural import stacking
 from directrank.learners.neural.checkpoints import StoppedError
+from directrank.learners.neural.fit import fit_together
 from directrank.learners.neural.stack import Stack
 from directrank.study.run import execute, execute_together, load_splits
 from directrank.study.specification import OF_LISTS, in_passes
@@ -42,7 +43,9 @@ def stacks(monkeypatch):
     monkeypatch.setattr(stacking, "across_runs", lambda device: True)
     monkeypatch.setattr(stacking, "needs_padding", lambda *arguments: False)
     monkeypatch.setattr("directrank.learners.neural.fit.Stack", Watched)
-    monkeypatch.setattr("directrank.learners.neural.fit.fit_together.__defaults__", (Watched,))
+    monkeypatch.setattr(
+        "directrank.learners.neural.fit.fit_together.__wrapped__.__defaults__", (Watched,)
+    )
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,11 @@ def test_a_module_from_a_git_host_plans_and_runs(deployed: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_module_from_a_git_host_makes_the_same_tables(deployed: Path, finished: Path) -> None:
+def test_a_module_from_a_git_host_makes_the_same_tables_and_a_report(
+    deployed: Path, finished: Path
+) -> None:
     run(deployed)
     assert tables(deployed) == tables(finished)
+    run(deployed, "--report", "report.zip")
+    with zipfile.ZipFile(deployed / "report.zip") as report:
+        assert any(name.endswith("table1.csv") for name in report.namelist())

@@ -77,7 +77,13 @@ with plain_errors():
 def in_report(file):
     """The output `file`, marked for Snakemake's own report if that shows it."""
     flags = STUDY.in_report(file)
-    return report(file, **flags) if flags else file
+    if not flags:
+        return file
+    # The workflow writes captions. In a module from a Git host Snakemake would look for them there.
+    found = workflow.current_basedir.join(flags["caption"])
+    if found.get_path_or_uri(secret_free=True) != flags["caption"]:
+        del flags["caption"]
+    return report(file, **flags)
 
 
 STUDY.forget_incomplete()

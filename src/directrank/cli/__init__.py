@@ -111,8 +111,8 @@ def _run(options: argparse.Namespace) -> int:
         if str(error.name).startswith("directrank"):
             raise
         print(
-            f"error: {error}\n  remedy: run `pip install 'directrank[study]'`, which installs the "
-            "packages that the commands need beyond those of the losses and metrics",
+            f"error: {error}\n  remedy: run `pip install '.[study]'` in a clone of the repository, "
+            "which installs what the commands need beyond the losses and metrics",
             file=sys.stderr,
         )
         return 2

@@ -84,7 +84,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "download archives that need no form and no browser",
         "Download archives, or folders of files, into the raw folder. An interrupted download "
         "resumes where it stopped; what was fetched appears only once its digests have been "
-        "verified.",
+        "verified, and what is there already is verified, too.",
         "example: directrank data fetch msrd --accept-licence",
     )
     for command, number, default in (
@@ -234,11 +234,9 @@ def _fetch(options: argparse.Namespace) -> None:
 
     raw = catalog.raw_folder(options.raw)
     for entry in _entries(options):
-        archive = catalog.find_archive(entry, raw)
-        if archive is None:
-            with Progress(f"fetching {entry.name}", unit="B") as progress:
-                accepted = options.accept_licence
-                archive = fetch(entry, raw, accept_licence=accepted, progress=progress)
+        with Progress(f"fetching {entry.name}", unit="B") as progress:
+            accepted = options.accept_licence
+            archive = fetch(entry, raw, accept_licence=accepted, progress=progress)
         print(f"{entry.name}: {archive}")
 
 

@@ -45,6 +45,7 @@ def fetch(
 ) -> Path:
     """Fetch the archive of a data set, or the folder of its files, into the folder ``raw``.
 
+    What is there already is verified as :func:`directrank.data.prepare.verify` does, and returned.
     Bytes are collected in ``.NAME.part``, from which a later call resumes. A file gets its name
     only once its size and digest match the catalogue, and a folder once it has all its files.
 
@@ -59,8 +60,13 @@ def fetch(
 
     Raises:
         DataError: it cannot be fetched unattended or not be verified, the licence is not accepted,
-            or no mirror returned the right file; the message gives the reason for each.
+            no mirror returned the right file, or another one is there; the message gives the reason
+            for each.
     """
+    present = None if entry.generator else catalog.find_archive(entry, raw)
+    if present is not None:
+        _verified(entry, present)
+        return present
     archive = next((item for item in entry.archives if item.urls), None)
     if archive is None:
         raise DataError(
@@ -72,8 +78,6 @@ def fetch(
             f"read it at {entry.page}; if you accept it, add --accept-licence",
         )
     target = Path(raw) / archive.target
-    if target.exists():
-        return target
     digest = archive.sha256 or archive.md5
     if not archive.files:
         if digest is None:
@@ -315,17 +319,22 @@ def _content_differs(wanted: _Wanted, part: Path) -> str | None:
     """The reason why the files in the archive ``part`` are not the right ones, or None."""
     if not wanted.entry.has_all_digests:
         return "the catalogue has no digest of it, so it cannot be verified"
-    # Here, because it compiles loops, which those that fetch nothing need not wait for.
-    from directrank.data.prepare import verified_files
-
     try:
-        files = verified_files(wanted.entry, open_archive(part, wanted.name))
+        files = _verified(wanted.entry, part, wanted.name)
         if wanted.entry.extractor is None and not files.keys() <= wanted.entry.digests.keys():
             return "it has files of which the catalogue has no digest, so it cannot be verified"
     except DataError as error:
         member = (error.file or "").rpartition(f"{part.name}/")[2] if error.file else ""
         return f"{member or wanted.name}: {error.what}"
     return None
+
+
+def _verified(entry: Entry, path: Path, name: str | None = None) -> dict[str, dict[str, Any]]:
+    """The files of an archive called ``name``; raises DataError if they are not the right ones."""
+    # Here, because it compiles loops, which those that fetch nothing need not wait for.
+    from directrank.data.prepare import verified_files
+
+    return verified_files(entry, open_archive(path, name))
 
 
 def _empty(part: Path) -> None:

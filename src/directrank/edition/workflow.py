@@ -423,7 +423,7 @@ class Workflow:
         if suffix != {"figure": "svg", "table": "csv"}.get(item.kind):
             return None
         return {
-            "caption": Path(self._caption(file)).absolute(),
+            "caption": str(Path(self._caption(file)).absolute()),
             "category": papers.paper_title(paper),
             "subcategory": folder.removeprefix("paper_").capitalize(),
             "labels": {"product": stem, "title": item.title},

@@ -105,7 +105,8 @@ class Batch:
         if self._mask is None:
             return self.flat(order)
         order = (self._mask.cumsum(1) - 1).gather(1, order)
-        first = torch.arange(self.shape[1]) < torch.from_numpy(self.lengths).unsqueeze(1)
+        places = torch.arange(self.shape[1], device="cpu")
+        first = places < torch.from_numpy(self.lengths).unsqueeze(1)
         return order[first].numpy()
 
     def zeros(self) -> np.ndarray:

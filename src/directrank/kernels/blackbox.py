@@ -65,8 +65,8 @@ def ndcg(
 @lru_cache(maxsize=256)
 def _at_ranks(kind: str, last: int) -> tuple[np.ndarray, np.ndarray]:
     """The discounts of the ranks up to the last, and their derivatives with respect to the rank."""
-    ranks = torch.arange(1, last + 1, dtype=torch.float64).requires_grad_()
-    with torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():
+        ranks = torch.arange(1, last + 1, dtype=torch.float64, device="cpu").requires_grad_()
         discounts = _discount(kind, ranks)
         (slopes,) = torch.autograd.grad(discounts.sum(), ranks)
     return discounts.detach().numpy(), slopes.numpy()

@@ -174,7 +174,7 @@ def _uniform(begin, end, seeds, numbers, step, call, draws, starts, lengths, sha
 
 def uniform_by_document(values: Tensor, lists: Lists, counters: Counters, draws: int) -> Tensor:
     """See :func:`directrank.lists.draws.uniform_by_document`."""
-    shares = torch.empty((draws, *values.shape), dtype=torch.float32)
+    shares = torch.empty((draws, *values.shape), dtype=torch.float32, device="cpu")
     if isinstance(lists, Flat):
         documents = values.numel() * np.arange(draws)[:, None]
         starts, lengths = (documents + lists.starts).ravel(), np.tile(lists.lengths, draws)
@@ -220,7 +220,7 @@ def _factors_of_rows(begin, end, seeds, numbers, step, call, spans, dropped, sca
 def factors_of_rows(values: Tensor, lists: Flat, counters: Counters, dropped: int) -> Tensor:
     """See :func:`directrank.lists.draws.factors_of_rows`; those of no list are 0."""
     models, rows, width = values.shape
-    factors = torch.zeros(models * rows, width, dtype=factor_type(values))
+    factors = torch.zeros(models * rows, width, dtype=factor_type(values), device="cpu")
     over_lists(_factors_of_rows, factors.numel(), lists.count, *_of(counters),
                lists.spans.numpy(), *_dropping(dropped, factors))  # fmt: skip
     return factors.view(values.shape)
@@ -242,7 +242,7 @@ def _factors_of_pairs(begin, end, seeds, numbers, step, call, dropped, scale, fa
 
 def factors_of_pairs(values: Tensor, counters: Counters, dropped: int) -> Tensor:
     """See :func:`directrank.lists.draws.factors_of_pairs`."""
-    factors = torch.empty(values.shape, dtype=factor_type(values))
+    factors = torch.empty(values.shape, dtype=factor_type(values), device="cpu")
     over_lists(_factors_of_pairs, factors.numel(), len(factors), *_of(counters),
                *_dropping(dropped, factors))  # fmt: skip
     return factors

@@ -17,6 +17,7 @@ from directrank.kernels.pairs import (
     whole_vectors,
 )
 from directrank.lists.flat import Flat, Lists
+from directrank.lists.inputs import validated
 from directrank.lists.sorting import top
 
 
@@ -35,6 +36,7 @@ def ranknet(
     if k is not None:
         if isinstance(mask, Flat):
             return NotImplemented
+        scores, labels, mask = validated(scores, labels, mask)
         mask = top(k, scores, mask)
     batch = Batch(scores, labels, mask)
     value, gradient, pairs = batch.per_list(), batch.zeros(), batch.per_list()

@@ -41,6 +41,7 @@ class _SoftCounts(torch.autograd.Function):
         counts = batch.zeros()
         batch.run(_soft_counts, batch.pairs, *arrays, counts)
         ctx.batch, ctx.arrays = batch, arrays
+        ctx.save_for_backward(values)
         return batch.padded(counts)
 
     @staticmethod

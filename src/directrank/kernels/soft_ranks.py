@@ -41,6 +41,7 @@ class _LaplaceRanks(torch.autograd.Function):
         ctx.batch = Batch.of_valid(values.detach(), values.detach(), mask)
         ctx.order = ctx.batch.places(order)
         ctx.values = ctx.batch.flat(values)
+        ctx.save_for_backward(values)
         ranks = ctx.batch.zeros()
         ctx.batch.run(_laplace, WORK * ctx.batch.documents, ctx.values, ctx.order, ranks)
         return ctx.batch.padded(ranks).masked_fill_(~mask, 1.0)
@@ -61,6 +62,7 @@ class _ProjectedRanks(torch.autograd.Function):
         ctx.batch = Batch.of_valid(values.detach(), values.detach(), mask)
         ctx.order = ctx.batch.places(order)
         ctx.entropic, ctx.ranks = entropic, ctx.batch.zeros()
+        ctx.save_for_backward(values)
         ctx.ends = np.empty(len(ctx.ranks), np.int64)
         arrays = ctx.batch.flat(values), ctx.order, entropic, ctx.ends, ctx.ranks
         ctx.batch.run(_project, WORK * ctx.batch.documents, *arrays)

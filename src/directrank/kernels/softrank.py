@@ -92,7 +92,7 @@ def powers_of_discount(length: int, dtype: torch.dtype) -> tuple[list[float], li
     goal = 1e-13 if dtype == torch.float64 else 1e-8
     size = 1 << max(4, (length - 1).bit_length())
     ranks = np.arange(size)
-    exact = _discount("log2", torch.arange(1, size + 1, dtype=torch.float64)).numpy()
+    exact = _discount("log2", torch.arange(1, size + 1, dtype=torch.float64, device="cpu")).numpy()
     picked = np.unique(np.concatenate([ranks[:64], np.geomspace(1, size - 1, 400).round()]))
     picked = picked.astype(int)
     for terms in range(8, 49, 4):

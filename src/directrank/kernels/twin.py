@@ -141,6 +141,7 @@ class _TwinRanks(torch.autograd.Function):
     @staticmethod
     def forward(ctx, scores: Tensor, exact: Tensor, batch: Batch, kind: int, alpha: float):
         ctx.settings = batch, kind, alpha
+        ctx.save_for_backward(scores)
         return exact.clone()
 
     @staticmethod
@@ -221,6 +222,7 @@ class _Loss(torch.autograd.Function):
     @staticmethod
     def forward(ctx, scores: Tensor, value: Tensor, *given: Any) -> Tensor:
         ctx.given = given
+        ctx.save_for_backward(scores)
         return value
 
     @staticmethod
@@ -242,7 +244,7 @@ def _rounded(length: int) -> int:
 @lru_cache(maxsize=64)
 def _log2_discounts(length: int, dtype: torch.dtype) -> tuple[np.ndarray, ...]:
     """Discounts w of the places p = 1, 2, …, ``w²``, and ``(1 + p) log 2``: ``[length]``."""
-    following = 1 + torch.arange(1, length + 1, dtype=dtype)
+    following = 1 + torch.arange(1, length + 1, dtype=dtype, device="cpu")
     weight = torch.log2(following).reciprocal()
     return weight.numpy(), (weight * weight).numpy(), (following * math.log(2)).numpy()
 
@@ -250,7 +252,7 @@ def _log2_discounts(length: int, dtype: torch.dtype) -> tuple[np.ndarray, ...]:
 @lru_cache(maxsize=64)
 def _inverse_places(length: int, dtype: torch.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Ones, and the inverse of the places 1, 2, …: ``[length]``."""
-    places = torch.arange(1, length + 1, dtype=dtype).numpy()
+    places = torch.arange(1, length + 1, dtype=dtype, device="cpu").numpy()
     return np.ones_like(places), 1 / places
 
 

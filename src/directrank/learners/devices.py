@@ -18,8 +18,8 @@ def chosen_device(name: str) -> str:
     """
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    if name != "cpu" and not re.fullmatch(r"cuda(:\d+)?", name):
-        raise ConfigError(f"unknown device '{name}'", "choose cpu, cuda, cuda:N or auto")
+    if not isinstance(name, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", name):
+        raise ConfigError(f"unknown device {name!r}", "choose 'cpu', 'cuda', 'cuda:N' or 'auto'")
     if name.startswith("cuda") and not torch.cuda.is_available():
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         raise ConfigError(

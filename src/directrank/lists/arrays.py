@@ -21,15 +21,17 @@ def tensor_of(values: Any, what: str, device: torch.device | None = None) -> Ten
         device: where to put what is not a tensor yet; None is the CPU.
 
     Raises:
-        ArgumentError: NumPy does not read numbers.
+        ArgumentError: NumPy does not read real numbers, or some of them are masked.
     """
     if isinstance(values, Tensor):
+        if values.is_complex():
+            raise _not_numbers(what, values.dtype)
         return values
     array = array_of(values, what)
     if array.dtype.kind not in "biuf":
-        raise ArgumentError(
-            f"{what} are {array.dtype}, not numbers", "give a tensor or an array of numbers"
-        )
+        raise _not_numbers(what, array.dtype)
+    if array.dtype.itemsize > 8:  # longer floats than PyTorch has
+        array = array.astype(np.float64)
     # Neither foreign byte orders nor memory that is read-only suit PyTorch.
     tensor = torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("=")))
     return tensor if device is None else tensor.to(device)
@@ -39,8 +41,13 @@ def array_of(values: Any, what: str) -> np.ndarray:
     """Values of any type as an array on the CPU.
 
     Raises:
-        ArgumentError: NumPy does not read them as an array.
+        ArgumentError: NumPy does not read them as an array, or some of them are masked.
     """
+    if np.ma.is_masked(values):
+        raise ArgumentError(
+            f"{what} are an array that masks some of its values",
+            "give scores, labels and their mask apart: mask=~numpy.ma.getmaskarray(scores)",
+        )
     try:
         if isinstance(values, Tensor):
             return values.detach().cpu().numpy()
@@ -54,6 +61,10 @@ def array_of(values: Any, what: str) -> np.ndarray:
             f"{what} are not an array: {str(error).splitlines()[0]}",
             "give a tensor, an array, a series of pandas or a list",
         ) from error
+
+
+def _not_numbers(what: str, dtype: object) -> ArgumentError:
+    return ArgumentError(f"{what} are {dtype}, not numbers", "give a tensor or an array of numbers")
 
 
 def _are_numbers(array: np.ndarray) -> bool:

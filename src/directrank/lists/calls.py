@@ -31,7 +31,7 @@ from directrank.lists.flat import (
     sums,
 )
 from directrank.lists.inputs import are_examined, examine, examined_before, one_of
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import NUMBERS, RANGES, Kinds, check_options, kinds_of
 from directrank.system.errors import ArgumentError
 
 Own = ParamSpec("Own")
@@ -40,6 +40,11 @@ Own = ParamSpec("Own")
 Numbers: TypeAlias = Tensor | np.ndarray | Sequence[float] | Sequence[str] | Any
 
 _within_transform = torch._C._functorch.is_functorch_wrapped_tensor
+
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+
+#: The parameters of a loss or metric that are not options of it.
+OF_LISTS = ("scores", "labels", "mask", "lengths", "query_ids")
 
 #: What :func:`reduced` can do with the values of queries.
 REDUCTIONS = ("none", "mean", "sum")
@@ -107,6 +112,7 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
             unknown.
     """
     known = inspect.signature(loss).parameters
+    kinds = kinds_of(loss)
     name = f"{loss.__module__}:{loss.__qualname__}"
 
     def call(
@@ -133,7 +139,7 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
                 "whole ranking, not a sum over documents",
                 "use weights for queries; only sums over documents, such as listnet, take them",
             )
-        values = called(loss, scores, labels, mask, **lists, **options)
+        values = called(loss, scores, labels, mask, **lists, kinds=kinds, **options)
         return reduced(values, weights, reduction)
 
     return _described(call, loss, _LISTS + _WEIGHTS)
@@ -219,6 +225,7 @@ def called(
     query_ids: Numbers | None = None,
     weights: Numbers | None = None,
     is_metric: bool = False,
+    kinds: Kinds = NUMBERS,
     **options: Any,
 ) -> Tensor:
     """Call ``function(scores, labels, mask, …)`` for padded or flat lists, and weigh its values.
@@ -237,10 +244,13 @@ def called(
     """
     if isinstance(mask, Flat):  # a loss passes on its own lists
         return function(scores, labels, mask, **options)
-    if not isinstance(scores, Tensor):
-        scores = tensor_of(scores, "scores")
-        scores = scores if scores.is_floating_point() else scores.double()
+    is_tensor = isinstance(scores, Tensor)
+    scores = tensor_of(scores, "scores")
+    if not (is_tensor or scores.is_floating_point()):
+        scores = scores.double()
     labels = tensor_of(labels, "labels", scores.device)
+    if labels.dtype in _UNSIGNED:  # for which PyTorch has few operations
+        labels = labels.double()
     mask = None if mask is None else tensor_of(mask, "mask", scores.device)
     factors = options.get("document_weights")
     if factors is not None:
@@ -255,7 +265,7 @@ def called(
         with torch.autocast(scores.device.type, enabled=False):
             return called(function, scores, labels, mask, lengths=lengths,
                           query_ids=query_ids, weights=weights, is_metric=is_metric,
-                          **options)  # fmt: skip
+                          kinds=kinds, **options)  # fmt: skip
     lists: Lists | None = mask
     if lengths is not None or query_ids is not None:
         if mask is not None:
@@ -267,7 +277,8 @@ def called(
     if are_examined():
         values = _of_lists(function, scores, labels, lists, options)
     else:
-        check_options(options)
+        queries = len(lists.lengths) if isinstance(lists, Flat) else sum(scores.shape[:1])
+        options = check_options(options, kinds, queries)
         if factors is not None:
             _check_factors(options["document_weights"], lists)
         known = examine(scores, labels, lists)
@@ -277,7 +288,6 @@ def called(
             unknown = None
         elif unknown is not None and weights is not None:
             # A query that is left out gets no gradient, whatever its scores are.
-            queries = len(lists.lengths) if isinstance(lists, Flat) else len(scores)
             left_out = spread(of_queries(weights, queries, scores) == 0, lists)
             scores = scores.masked_fill(unknown & left_out, 0.0)
             unknown = unknown & ~left_out
@@ -372,7 +382,7 @@ def _in_groups(
         index = on_device(places_of.clip(max=max(len(scores) - 1, 0)), scores.device)
         mask = on_device(places < lengths, scores.device)
         rows = on_device(group, scores.device)
-        own = {name: _of_group(value, lists, index, rows) for name, value in options.items()}
+        own = {name: _of_group(name, value, lists, index, rows) for name, value in options.items()}
         padded = _padded(scores, index), _padded(labels, index), mask
         values.append(function(*padded, **own))
     if len(groups) == 1:
@@ -380,12 +390,13 @@ def _in_groups(
     return torch.cat(values)[on_device(np.argsort(np.concatenate(groups)), scores.device)]
 
 
-def _of_group(option: Any, lists: Flat, index: Tensor, rows: Tensor) -> Any:
+def _of_group(name: str, option: Any, lists: Flat, index: Tensor, rows: Tensor) -> Any:
     """A group's part of an option with a number per list ``[B, 1]`` or document ``[N]``."""
     if not isinstance(option, Tensor) or option.ndim == 0:
         return option
     if option.ndim == 1:
-        return _padded(option, index)
+        # A number, or gains that are learned, are not of documents.
+        return option if name in RANGES or name == "gain" else _padded(option, index)
     return option.expand(len(lists.lengths), -1)[rows]
 
 

@@ -36,7 +36,7 @@ def gains(labels: Tensor, kind: str | Sequence[float]) -> Tensor:
     one_of(kind, GAINS, "gain")
     if kind == "linear":
         return labels
-    exponential = powers(labels).sub_(1)
+    exponential = powers(labels, 2.0 if kind == "burges2006" else 1.0).sub_(1)
     if kind == "exp2":
         return exponential
     return torch.where(exponential > 0, 2 * exponential + 1, exponential)
@@ -44,7 +44,12 @@ def gains(labels: Tensor, kind: str | Sequence[float]) -> Tensor:
 
 def _listed_gains(labels: Tensor, listed: Sequence[float]) -> Tensor:
     """The gains of labels that are positions in a list; on a GPU, labels are not examined."""
-    values = torch.as_tensor(listed, dtype=labels.dtype)
+    try:
+        values = torch.as_tensor(listed, dtype=labels.dtype)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(
+            f"gains {listed} are not numbers", f"give a list of them, or one of: {', '.join(GAINS)}"
+        ) from error
     # Only with such gains is the order by label ideal, and does padding, whose label is 0, gain 0.
     rises = values.ndim == 1 and len(values) and values[0] == 0 and (values.diff() >= 0).all()
     if not (rises and values.isfinite().all()):
@@ -63,13 +68,13 @@ def _listed_gains(labels: Tensor, listed: Sequence[float]) -> Tensor:
     return values.to(labels.device)[labels.long().clamp(0, len(values) - 1)]
 
 
-def powers(labels: Tensor) -> Tensor:
+def powers(labels: Tensor, times: float = 1.0) -> Tensor:
     """``2^y``, ``[B, L]``.
 
     Raises:
-        ArgumentError: their sum is too large for the type of the labels.
+        ArgumentError: ``times`` their sum is too large for the type of the labels.
     """
-    check_powers(labels.dtype)
+    check_powers(labels.dtype, times=times)
     return torch.exp2(labels)
 
 
@@ -90,7 +95,7 @@ def rank_discounts(
     length: int,
     k: int | None = None,
     dtype: torch.dtype = torch.float64,
-    device: torch.device | None = None,
+    device: torch.device | str = "cpu",
 ) -> Tensor:
     """The weights of the ranks 1, 2, … and 0 beyond rank k: ``[length]``."""
     ranks = torch.arange(1, length + 1, dtype=dtype, device=device)
@@ -107,8 +112,8 @@ def normalised_gains(
     """
     values = gains(labels, gain)
     if isinstance(mask, Flat):
-        ranks = torch.arange(len(values)) - mask.firsts
-        theta = rank_discounts(kind, mask.longest, k, values.dtype)[ranks]
+        ranks = torch.arange(len(values), device=values.device) - mask.firsts
+        theta = rank_discounts(kind, mask.longest, k, values.dtype, values.device)[ranks]
         top = in_order(values, descending_order(labels, mask), mask)
         best = spread(sums(top * theta, mask), mask)
         return ratio(values, best)

@@ -46,7 +46,7 @@ class Known:
         return self.labels.flatten() if self.mask is None else self.labels[self.mask]
 
 
-NOTHING = Known(torch.empty(0), 0.0, None)
+NOTHING = Known(torch.empty(0, device="cpu"), 0.0, None)
 
 
 class _Running(threading.local):
@@ -114,24 +114,30 @@ def examine(scores: Tensor, labels: Tensor, lists: Lists | None) -> Known:
     return Known(labels, greatest, mask, unknown if unknown.any() else None)
 
 
-def check_powers(dtype: torch.dtype, base: float = 2.0, remedy: str = LINEAR) -> None:
-    """Raise ArgumentError if ``base^y`` of the labels of the running call add up to too much."""
-    known, room = _known(), math.log2(torch.finfo(dtype).max)
+def check_powers(
+    dtype: torch.dtype, base: float = 2.0, remedy: str = LINEAR, times: float = 1.0
+) -> None:
+    """Raise ArgumentError if ``times base^y`` of the labels of the running call add up to too
+    much."""
+    known, room = _known(), math.log2(torch.finfo(dtype).max / times)
     # No batch has 2^32 documents, so powers far below the limit need not be added up.
     if known.bound * math.log2(base) > room - 32 and known.bits(base) >= room:
         raise ArgumentError(
-            f"labels up to {known.greatest():g} are too large: {base:g}^y exceeds {dtype}", remedy
+            f"labels up to {known.greatest():g} are too large: {base:g}^y exceeds {dtype}"
+            + (f" / {times:g}" if times != 1 else ""),
+            remedy,
         )
 
 
-def check_scale(max_label: float) -> None:
+def check_scale(
+    max_label: float,
+    what: str = "max_label",
+    remedy: str = "give the largest label of the scale, or None for each query's own",
+) -> None:
     """Raise ArgumentError if a label of the running call is above the largest of its scale."""
     known = _known()
     if known.bound > max_label and known.greatest() > max_label:
-        raise ArgumentError(
-            f"a label is {known.greatest():g}, above max_label {max_label:g}",
-            "give the largest label of the scale, or None for each query's own",
-        )
+        raise ArgumentError(f"a label is {known.greatest():g}, above {what} {max_label:g}", remedy)
 
 
 def _known() -> Known:
@@ -220,5 +226,5 @@ def nothing_masked(mask: Tensor) -> bool:
 
 def one_of(value: object, known: tuple[str, ...], what: str) -> None:
     """Raise ArgumentError if ``value`` is not one of the ``known`` names."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ArgumentError(f"unknown {what} {value!r}", f"choose one of: {', '.join(known)}")

@@ -62,7 +62,7 @@ class _Places:
     def __init__(self, mask: np.ndarray, lengths: np.ndarray) -> None:
         self.lists = Flat(lengths, torch.device("cpu"))
         self.index = torch.from_numpy(np.flatnonzero(mask))
-        self.unsorted = torch.arange(mask.shape[1]).expand(mask.shape)
+        self.unsorted = torch.arange(mask.shape[1], device="cpu").expand(mask.shape)
 
     @classmethod
     def of(cls, lists: Lists) -> _Places | None:

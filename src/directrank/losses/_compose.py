@@ -15,7 +15,7 @@ from directrank.kernels.dispatch import find
 from directrank.lists.calls import Numbers, called, ranking_loss, reduced
 from directrank.lists.flat import Lists, repeated
 from directrank.lists.inputs import checked, checked_lists
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import NUMBERS, check_options, kinds_of
 from directrank.losses._needs import needs
 from directrank.metrics.conventions import Judgements
 from directrank.relaxations.gumbel import gumbel_noise
@@ -82,9 +82,12 @@ class _Composition:
 
     def __init__(self, metric: Part, relaxation: Part, samples: int, noise: float) -> None:
         self.given = metric, relaxation, samples, noise
-        self.formula, self.options = _resolved("metric", metric)
-        self.relax, self.settings = _resolved("relaxation", relaxation)
-        check_options({**self.options, **self.settings, "samples": samples, "noise": noise})
+        self.formula, options = _resolved("metric", metric)
+        self.options = check_options(options, NUMBERS)
+        self.relax, settings = _resolved("relaxation", relaxation)
+        self.kinds = kinds_of(self.relax)
+        self.settings = check_options(settings, self.kinds)
+        check_options({"samples": samples, "noise": noise}, NUMBERS)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Composition, self.given
@@ -110,7 +113,8 @@ class _Composition:
                             samples=samples, noise=noise, generator=generator,
                             reduction=reduction, **lists)  # fmt: skip
         values = self._drawn if samples else self._relaxed
-        value = called(values, scores, labels, mask, generator=generator, **lists, **self.settings)
+        value = called(values, scores, labels, mask, generator=generator, kinds=self.kinds,
+                       **lists, **self.settings)  # fmt: skip
         return reduced(value, weights, reduction)
 
     def _relaxed(
@@ -145,6 +149,12 @@ class _Composition:
         _, _, samples, noise = self.given
         scores, labels, lists = checked_lists(scores, labels, lists)
         draws = [scores + noise * gumbel_noise(scores, lists, generator) for _ in range(samples)]
+        settings = {
+            name: value.repeat(samples, 1)
+            if isinstance(value, Tensor) and value.numel() > 1
+            else value
+            for name, value in settings.items()
+        }
         together = torch.cat(draws), torch.cat([labels] * samples), repeated(lists, samples)
         values = self._relaxed(*together, generator=generator, **settings).chunk(samples)
         return sum(values[1:], values[0]) / samples

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from directrank.kernels.dispatch import accelerated
 from directrank.lists.calls import ranking_loss
+from directrank.lists.flat import hidden
 from directrank.lists.inputs import checked
 from directrank.losses._needs import needs
 
@@ -49,6 +50,6 @@ def listnet(
     lowest = torch.finfo(scores.dtype).min
     target = torch.softmax(labels.masked_fill(~mask, lowest), dim=1)
     if document_weights is not None:
-        target = target * document_weights
+        target = target * hidden(document_weights, mask)
     logs = torch.log_softmax(scores.masked_fill(~mask, lowest), dim=1)
     return -(target * logs).masked_fill(~mask, 0.0).sum(1)

@@ -5,16 +5,17 @@ TF-Ranking and allRank have both, Rax has the first.
 
 from __future__ import annotations
 
-import math
-
 from torch import Tensor
 from torch.nn.functional import softplus
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import ratio
 from directrank.lists.flat import Lists, counts, hidden, sums
-from directrank.lists.inputs import checked_lists
+from directrank.lists.inputs import check_scale, checked_lists
 from directrank.system.errors import ArgumentError
+
+#: The levels of the largest scale, as that of ``max_label``.
+MOST_LEVELS = 1024
 
 
 @ranking_loss
@@ -59,7 +60,7 @@ def ordinal(
     labels: Tensor,
     mask: Tensor | None = None,
     *,
-    levels: float = 5.0,
+    levels: int = 5,
     gap: float = 1.0,
     document_weights: Tensor | None = None,
 ) -> Tensor:
@@ -76,7 +77,8 @@ def ordinal(
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None if all are real.
-        levels: the number of relevance levels, whose labels are 0, 1, …, levels - 1.
+        levels: the number of relevance levels, whose labels are 0, 1, …, levels - 1: a whole
+            number from 2 to 1024.
         gap: the distance between two thresholds, in units of the score.
         document_weights: weights of the mean over the documents, in the shape of the scores.
 
@@ -84,7 +86,7 @@ def ordinal(
         The loss per query, ``[B]``; 0 for a list without documents.
 
     Raises:
-        ArgumentError: ``levels`` is None.
+        ArgumentError: ``levels`` is None or not such a number, or a label is above levels - 1.
 
     >>> import torch
     >>> from directrank import losses
@@ -95,9 +97,15 @@ def ordinal(
     """
     if levels is None:
         raise ArgumentError("ordinal has no number of levels", "give the collection's levels")
+    if not (2 <= levels <= MOST_LEVELS and levels == int(levels)):
+        raise ArgumentError(
+            f"levels must be a whole number from 2 to {MOST_LEVELS}, not {float(levels):g}",
+            "give the number of the collection's label levels",
+        )
     scores, labels, lists = checked_lists(scores, labels, mask)
+    check_scale(levels - 1, "levels - 1 =", "give the number of levels that the labels have")
     costs = scores * 0
-    for t in range(1, math.ceil(levels)):
+    for t in range(1, int(levels)):
         costs = costs + _costs(scores - gap * (t - 1), (labels >= t).to(scores.dtype))
     return _mean(costs, document_weights, lists)
 

@@ -15,7 +15,7 @@ from directrank.lists.calls import ranking_loss
 from directrank.lists.flat import Lists, spread, sums
 from directrank.lists.gradient import with_gradient
 from directrank.lists.inputs import checked, one_of, validated
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import check_options, kinds_of
 from directrank.losses._needs import needs
 from directrank.system.errors import ArgumentError
 from directrank.system.registry import nearest
@@ -118,12 +118,12 @@ def _named(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The name and the hyper-parameters of a loss."""
     options = {"name": loss} if isinstance(loss, str) else dict(loss)
     name = options.pop("name", "")
-    known = inspect.signature(losses.get(name)).parameters
+    function = losses.get(name)
+    known = inspect.signature(function).parameters
     for option in options:
         if option not in known:
             raise ArgumentError(f"loss '{name}' has no option '{option}'", nearest(option, known))
-    check_options(options)
-    return name, options
+    return name, check_options(options, kinds_of(function))
 
 
 def _gradient(

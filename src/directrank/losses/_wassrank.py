@@ -140,7 +140,7 @@ class _LabelKernel:
         self.outside = (member - 1) * FAR
         #: Where there is padding; None if nothing is known to be padding.
         self.padding = None if nothing_masked(mask) else ~mask
-        height = torch.where(known >= 1, base**known - 1, known.new_tensor(-gap))
+        height = torch.where(known >= 1, base**known - 1, -gap)
         cost = (height.unsqueeze(1) - height.unsqueeze(0)).abs()
         self.costs = cost.masked_fill(cost < 1, penalty)
         self.scaled = self.costs / lam

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from directrank.system.registry import listed, look_up, target_of
+from directrank.system.errors import ArgumentError
+from directrank.system.registry import listed, look_up, nearest, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +90,7 @@ def label(mapping: Mapping[str, Any]) -> str:
 
 
 def evaluate(
-    mappings: Iterable[Mapping[str, Any]],
+    mappings: Iterable[str | Mapping[str, Any]],
     scores: Tensor,
     labels: Tensor,
     mask: Tensor | None = None,
@@ -100,7 +101,7 @@ def evaluate(
     """Several metrics of the same lists, which are sorted only once.
 
     Args:
-        mappings: metrics as in a configuration, e.g. ``{"name": "ndcg", "k": 5}``.
+        mappings: metrics by name, or as in a configuration, e.g. ``{"name": "ndcg", "k": 5}``.
         scores: ``[B, L]``.
         labels: ``[B, L]``.
         mask: bool ``[B, L]``, True for a real document; None if all are real.
@@ -113,19 +114,28 @@ def evaluate(
         names another convention.
 
     Raises:
-        ConfigError: an unknown metric.
+        ConfigError: an unknown metric, or an option that it does not have; two different metrics
+            have the same label.
     """
     import torch
 
     from directrank.lists.calls import called
     from directrank.metrics.evaluation import Evaluation
 
-    mappings = list(mappings)
+    chosen = [_checked(mapping) for mapping in mappings]
+    labelled: dict[str, Mapping[str, Any]] = {}
+    for mapping in chosen:
+        other = labelled.setdefault(label(mapping), mapping)
+        if other != mapping and _settings(other) != _settings(mapping):
+            raise ArgumentError(
+                f"{other} and {mapping} have the same label, '{label(mapping)}'",
+                "evaluate them in two calls",
+            )
 
     def values(scores: Tensor, labels: Tensor, mask: Tensor | None) -> Tensor:
         evaluation = Evaluation(scores, labels, mask)
         columns = [scores.new_empty(len(evaluation.mask), 0, dtype=torch.float64)]
-        for mapping in mappings:
+        for mapping in chosen:
             options = dict(mapping)
             value = evaluation.value(formula(options.pop("name")), **options)
             columns.append(value.unsqueeze(1))
@@ -134,14 +144,45 @@ def evaluate(
     found = called(
         values, scores, labels, mask, lengths=lengths, query_ids=query_ids, is_metric=True
     )
-    return {label(mapping): found[:, column] for column, mapping in enumerate(mappings)}
+    return {label(mapping): found[:, column] for column, mapping in enumerate(chosen)}
 
 
-def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclude") -> Tensor:
+def _checked(mapping: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The name and the options of a metric.
+
+    Raises:
+        ConfigError: the metric is unknown, or it does not have an option.
+    """
+    from directrank.lists.calls import OF_LISTS
+    from directrank.lists.parameters import NUMBERS, check_options
+
+    if not isinstance(mapping, Mapping):
+        mapping = {"name": mapping}
+    if not isinstance(mapping.get("name"), str):
+        raise ArgumentError(
+            f"{dict(mapping)} does not name a metric", 'give its name, such as {"name": "ndcg"}'
+        )
+    known = [each for each in inspect.signature(get(mapping["name"])).parameters
+             if each not in OF_LISTS]  # fmt: skip
+    for option in mapping:
+        if option != "name" and option not in known:
+            raise ArgumentError(
+                f"metric '{mapping['name']}' has no option '{option}'", nearest(option, known)
+            )
+    return check_options(mapping, NUMBERS)
+
+
+def _settings(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """The name of a metric and all of its options."""
+    parameters = inspect.signature(get(mapping["name"])).parameters
+    return {name: parameter.default for name, parameter in parameters.items()} | dict(mapping)
+
+
+def mean(values: Numbers, weights: Numbers | None = None, *, empty: str = "exclude") -> Tensor:
     """The mean of a metric over queries, weighted or not; a query of weight 2 counts twice.
 
     Args:
-        values: ``[B]``, the values of any metric; NaN for an empty query.
+        values: ``[B]``, the values of any metric, as a tensor or an array; NaN for an empty query.
         weights: ``[B]``, not negative; None takes the plain mean.
         empty: an empty query is left out with its weight (``exclude``), or counts as 0 (``zero``)
             or 1 (``one``).
@@ -162,9 +203,12 @@ def mean(values: Tensor, weights: Numbers | None = None, *, empty: str = "exclud
     """
     import torch
 
+    from directrank.lists.arrays import tensor_of
     from directrank.lists.calls import of_queries
     from directrank.metrics.conventions import with_empty
 
+    values = tensor_of(values, "values")
+    values = values if values.is_floating_point() else values.double()
     given = torch.ones_like(values) if weights is None else of_queries(weights, len(values), values)
     known = ~values.isnan()
     if empty == "exclude":

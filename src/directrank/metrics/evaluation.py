@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.inputs import checked, one_of
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import NUMBERS, check_options
 from directrank.metrics.conventions import TIES, Judgements, with_empty
 from directrank.metrics.mean_ranks import MeanRanks
 from directrank.relaxations.exact import ExpectedTies, StableRanking, TiesByValue
@@ -78,7 +78,7 @@ class Evaluation:
         Without a rule for ties it is evaluated by that of its formula, which is ``stable`` where it
         has none of its own.
         """
-        check_options(options)
+        options = check_options(options, NUMBERS)
         if ties is None:
             ties = getattr(formula, "ties", "stable")
         else:

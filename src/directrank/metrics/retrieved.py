@@ -11,7 +11,7 @@ from torch import Tensor
 from directrank import metrics
 from directrank.lists.buckets import buckets
 from directrank.lists.packed import concatenated_ranges
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import NUMBERS, check_options
 from directrank.metrics.conventions import Judgements, with_empty
 from directrank.relaxations.sorted_lists import SortedRanking
 
@@ -64,8 +64,7 @@ def metrics_of_rankings(
     ... ]
     [array([0.693]), array([0.387])]
     """
-    for mapping in mappings:
-        check_options(mapping)
+    mappings = [check_options(mapping, NUMBERS) for mapping in mappings]
     lengths = np.asarray(lengths, np.int64)
     starts = np.cumsum(lengths) - lengths
     values = {metrics.label(mapping): np.full(len(lengths), np.nan) for mapping in mappings}

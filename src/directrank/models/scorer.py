@@ -18,6 +18,7 @@ from directrank import models
 from directrank.lists.packed import whole_queries
 from directrank.system.errors import DataError
 from directrank.system.io import atomic_path, json_text
+from directrank.system.torch_modes import pytorchs_own
 
 #: Documents scored at a time; bounds the memory of a pass.
 BLOCK = 1 << 16
@@ -56,6 +57,7 @@ class Scorer:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
+    @pytorchs_own()
     def network(self) -> nn.Module:
         """The network with its weights, in evaluation mode.
 
@@ -82,6 +84,7 @@ class Scorer:
         """The features as they are passed to the network, float32 ``[N, F]``."""
         return ((features.astype(np.float64) - self.mean) / self.scale).astype(np.float32)
 
+    @pytorchs_own()
     @torch.no_grad()
     def __call__(
         self, features: np.ndarray, lengths: np.ndarray | None = None, device: str = "cpu"

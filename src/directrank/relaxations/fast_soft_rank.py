@@ -130,6 +130,7 @@ class _BlockMeans(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, blocks: _Blocks) -> Tensor:
         ctx.blocks = blocks
+        ctx.save_for_backward(values)
         return blocks.spread(blocks.means(values))
 
     @staticmethod

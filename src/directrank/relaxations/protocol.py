@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from directrank.lists.inputs import are_examined
-from directrank.lists.parameters import check_options
+from directrank.lists.parameters import check_options, kinds_of
 from directrank.system.errors import ArgumentError
 
 Relaxation = TypeVar("Relaxation", bound=Callable[..., Any])
@@ -65,6 +65,7 @@ def no_cutoff() -> ArgumentError:
 
 def checks_options(relaxation: Relaxation) -> Relaxation:
     """Make calls of a relaxation raise ArgumentError if an option is outside of its range."""
+    kinds = kinds_of(relaxation)
 
     @wraps(relaxation)
     def call(
@@ -75,7 +76,7 @@ def checks_options(relaxation: Relaxation) -> Relaxation:
         **options: Any,
     ) -> Any:
         if not are_examined():
-            check_options(options)
+            options = check_options(options, kinds, len(scores))
         return relaxation(scores, labels, mask, generator, **options)
 
     return cast(Relaxation, call)

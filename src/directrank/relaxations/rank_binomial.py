@@ -54,6 +54,8 @@ def rank_probabilities(
     B, L = scores.shape
     beats = 0.5 * torch.erfc(-differences(scores) / (2 * sigma))  # i beats j
     beats = beats.masked_fill(itself(L, scores.device) | ~mask.unsqueeze(2), 0.0)
+    if L == 0:
+        return beats  # no probabilities, but with a graph
     R = L if ranks is None else min(ranks, L)
     first = (torch.arange(R, device=scores.device) == 0).to(scores.dtype)
     distribution = mask.unsqueeze(2) * first

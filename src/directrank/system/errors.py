@@ -17,11 +17,11 @@ class DirectrankError(Exception):
         super().__init__(f"{what}\n  remedy: {remedy}" if remedy else what)
 
 
-class ConfigError(DirectrankError):
+class ConfigError(DirectrankError, ValueError):
     """A configuration, a run's specification or an option that is not valid."""
 
 
-class ArgumentError(ConfigError, ValueError):
+class ArgumentError(ConfigError):
     """An argument of a loss or metric that is not valid."""
 
 

@@ -69,6 +69,13 @@ def test_nothing_within_the_controls_is_ranked(tmp_path: Path) -> None:
     assert found.whole.beaten_by("LambdaRank") == 0
 
 
+def test_only_methods_that_are_asked_for_are_counted_as_better(tmp_path: Path) -> None:
+    whole = field(tmp_path, LEVELS).whole
+    assert whole.beaten_by("RMSE") == 4
+    asked = Standing(whole.together, set(LEVELS) - {"RankNet"}, whole.distance)
+    assert asked.beaten_by("RMSE") == 3
+
+
 def test_what_needs_tuning_is_an_alternative(tmp_path: Path) -> None:
     needs = advise(field(tmp_path, LEVELS, moves={"RankNet": 0.006, "NeuralNDCG": 0.003}))
     assert (needs.default, needs.tuned) == ("NeuralNDCGᵀ", "RankNet")

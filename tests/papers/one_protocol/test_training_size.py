@@ -55,6 +55,8 @@ def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
     pairs = pd.read_csv(tmp_path / "table.csv")
     differ = (~pairs["tied"]).groupby(pairs["train_queries"]).sum()
     assert differ.tolist() == per_size["differ"].tolist()
+    assert set(pairs.loc[pairs["method"] == "LambdaMART", "scorer"]) <= {"trees"}
+    assert set(pairs.loc[pairs["other"] == "LambdaMART", "other_scorer"]) == {"trees"}
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert page.index("300 training queries") < page.index("LambdaMART") < page.index("ListNet (")
 

@@ -111,6 +111,7 @@ class _SoftCounts(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, front: Tensor, mask: Tensor) -> Tensor:
         lists = DeviceLists(values.detach(), values.detach(), mask)
         ctx.lists, ctx.front = lists, front
+        ctx.save_for_backward(values)
         counts = lists.per_document()
         lists.run(_ranks, lists.tiles, lists.scores, 1.0, None, counts)
         return counts - 1

@@ -121,6 +121,7 @@ def projected_ranks(values: Tensor, order: Tensor, mask: Tensor, regularisation:
 class _Ranks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, mask: Tensor, regularisation: str | None) -> Tensor:
+        ctx.save_for_backward(values)
         lists = DeviceLists(values.detach(), values.detach(), mask)
         if regularisation is None:
             ctx.relaxed = LaplaceRanks(lists, 1.0)

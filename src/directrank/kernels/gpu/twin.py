@@ -144,6 +144,7 @@ class _TwinRanks(torch.autograd.Function):
         ctx: Any, scores: Tensor, exact: Tensor, lists: DeviceLists, kind: int, alpha: float
     ) -> Tensor:
         ctx.settings = lists, kind, alpha
+        ctx.save_for_backward(scores)
         return exact
 
     @staticmethod

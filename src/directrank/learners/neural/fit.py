@@ -32,6 +32,7 @@ from directrank.lists.packed import RankedLists
 from directrank.system import schema
 from directrank.system.io import digest_of, write_bytes
 from directrank.system.schema import package_schema
+from directrank.system.torch_modes import pytorchs_own
 
 
 def fit_many(
@@ -63,10 +64,13 @@ def fit_many(
     return fitted
 
 
+@pytorchs_own()
 def fit_together(
     data: Splits, requests: Sequence[Request], kind: type[Stack] = Stack
 ) -> list[list[Fitted] | NotFiniteError]:
     """Train what several runs on the same data ask for, on a GPU in as few passes as possible.
+
+    What a caller has set of PyTorch, such as ``torch.no_grad()`` or a default type, has no effect.
 
     Args:
         data: the splits.

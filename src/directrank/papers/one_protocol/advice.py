@@ -65,13 +65,15 @@ class Standing:
         return [name for name in self.order if name not in near]
 
     def beaten_by(self, name: str) -> int:
-        """The number of methods that are significantly better, and by more than the controls."""
+        """The number of other methods of :attr:`order` that are significantly better, and by more
+        than the controls."""
         pairs, place = self.together.pairs, self.together.labels.index(name)
         far = pairs[pairs["difference"].abs() > self.distance]
-        return int(
-            ((far["a"] == place) & (far["verdict"] == WORSE)).sum()
-            + ((far["b"] == place) & (far["verdict"] == BETTER)).sum()
-        )
+        better = [
+            *far.loc[(far["a"] == place) & (far["verdict"] == WORSE), "b"],
+            *far.loc[(far["b"] == place) & (far["verdict"] == BETTER), "a"],
+        ]
+        return sum(self.together.labels[other] in self.among for other in better)
 
 
 @dataclass(frozen=True)

@@ -34,15 +34,10 @@ _ALL = ("tower", "trees")
 def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
     """NDCG@10 of each method by the number of training queries, and how many pairs differ."""
     studies = _studies(evidence, dataset)
-    largest = max(studies)
-    full = studies[largest]
+    full = studies[max(studies)]
     data = pd.concat([rows(study, size) for size, study in studies.items()], ignore_index=True)
     figure = draw(data, full.margin)
     figures.small_print(figure, origin_line([full.dataset], evidence.edition))
-    fewer = [
-        method.n_trials for size in studies for method in studies[size].methods if size < largest
-    ]
-    scale = full.scale()
     caption = (
         "Left: test NDCG@10 of methods of every family by the number of training queries in each "
         f"fold; the losses train the network. Right: of all {len(full.pairs)} pairs, the share "
@@ -52,8 +47,7 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
         "Grey: the 95% interval of a difference, whose half width is that of the median pair; it "
         "is not corrected. All methods are evaluated on the same queries, so that the interval of "
         f"a mean, ± {measured(data['half_width'].median())} in the median, says little of one. "
-        f"{full.standard} With fewer training queries than all every method has "
-        f"{spread(fewer, 'trial')}; with all, {scale[0].lower()}{scale[1:]}"
+        f"{full.standard} {_scale(studies)}"
     )
     return FigureResult(figure, data, caption)
 
@@ -70,7 +64,7 @@ def table_training_size(evidence: Evidence, dataset: str) -> TableResult:
     caption = (
         f"The pairs of methods that {in_order(len(full.pairs))}; at most {SHOWN} of each number of "
         "training queries are shown, and all pairs are in the CSV file. The losses train the "
-        f"network. {full.standard} {full.scale()}"
+        f"network. {full.standard} {_scale(studies)}"
     )
     data = pd.concat(
         [
@@ -147,17 +141,39 @@ def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
     by_size: dict[int, list[FinishedRun]] = {}
     for run in runs:
         by_size.setdefault(run.setting("train_queries"), []).append(run)
-    studies = {
-        size: Protocol(evidence, list(by_method(own, "exclude", variant="tower").values()))
-        for size, own in sorted(by_size.items())
-    }
     full = [
         method
         for scorer in _ALL
         for method in methods_of(evidence, dataset, scorer)
         if method.name in names
     ]
+    trees = {method.name for method in full if method.variant == "trees"}
+    studies = {}
+    for size, own in sorted(by_size.items()):
+        methods = [
+            method
+            for scorer in _ALL
+            for method in by_method(
+                [run for run in own if (run.setting("method") in trees) == (scorer == "trees")],
+                "exclude",
+                variant=scorer,
+            ).values()
+        ]
+        studies[size] = Protocol(evidence, methods)
     return studies | {_training_queries(full): Protocol(evidence, full)}
+
+
+def _scale(studies: dict[int, Protocol]) -> str:
+    """How often the methods were trained with fewer training queries and with all."""
+    largest = max(studies)
+    fewer = [
+        method.n_trials for size in studies for method in studies[size].methods if size < largest
+    ]
+    scale = studies[largest].scale()
+    return (
+        "With fewer training queries than all every method has "
+        f"{spread(fewer, 'trial')}; with all, {scale[0].lower()}{scale[1:]}"
+    )
 
 
 def _training_queries(methods: Sequence[Method]) -> int:

@@ -57,7 +57,12 @@ def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
             [_link(row), name_of(row), in_cell(row), _text(row.printed_numbers)]
             for row in own.sort_values("verdict", key=_place, kind="stable").itertuples()
         ]
-        lines += [f"## {paper_name(paper)}", "", *markdown_rows(columns, rows, left=len(columns)), ""]
+        lines += [
+            f"## {paper_name(paper)}",
+            "",
+            *markdown_rows(columns, rows, left=len(columns)),
+            "",
+        ]
     lines += ["## The comparisons behind the verdicts", ""]
     for row in overall[overall["verdict"] != UNMEASURED].itertuples():
         part = claims[(claims["claim"] == row.claim) & (claims["comparison"] != OVERALL)]
