@@ -47,8 +47,9 @@ TRAININGS = (1, 3, 5)
 #: how much of the variance of trainings is that of the choice.
 ONE_CHOICE, OF_CHOICE = ("msrd",), 0.15
 
-#: Methods of a study (None for all) → the number of studies.
-STUDIES = {10: 800, None: 120}
+#: Methods of a study (None for all) → the number of studies, of which many methods get fewer.
+STUDIES = {10: 800, None: 400}
+MANY, FEWER = 100, 120
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,8 @@ def main(collections: Sequence[str]) -> None:
             for size, studies in STUDIES.items():
                 if trainings == 1 and size is None:
                     continue  # only the papers' own tables have methods that were trained once
+                if size is None and people.methods.shape[1] >= MANY:
+                    studies = FEWER
                 rows += simulated(name, people, size, trainings, studies, one_choice)
                 print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
     data = pd.DataFrame(rows)

@@ -43,9 +43,7 @@ def stacks(monkeypatch):
     monkeypatch.setattr(stacking, "across_runs", lambda device: True)
     monkeypatch.setattr(stacking, "needs_padding", lambda *arguments: False)
     monkeypatch.setattr("directrank.learners.neural.fit.Stack", Watched)
-    monkeypatch.setattr(
-        "directrank.learners.neural.fit.fit_together.__wrapped__.__defaults__", (Watched,)
-    )
+    monkeypatch.setattr(fit_together.__wrapped__, "__defaults__", (Watched,))
     return made
 
 
