@@ -544,3 +544,12 @@ def test_weights_of_documents_may_be_an_array_or_a_list(name):
 def drawn(name):
     """A generator of its own for each call of a loss that draws."""
     return {"generator": torch.Generator().manual_seed(1)} if name == "xe_ndcg" else {}
+
+
+@pytest.mark.parametrize("case", WEIGHTED)
+@pytest.mark.parametrize("weight", [torch.float16, torch.float64, torch.int64])
+def test_a_loss_has_the_type_of_its_scores_whatever_that_of_weights(case, weight):
+    weights = torch.ones(3, 4, dtype=weight)
+    assert loss_of(case)(SCORES, LABELS, MASK, document_weights=weights).dtype == torch.float32
+    wide = loss_of(case)(SCORES.double(), LABELS, MASK, document_weights=weights)
+    assert wide.dtype == torch.float64

@@ -305,7 +305,10 @@ def called(
 
 
 def _of_documents(weights: Numbers, scores: Tensor) -> Tensor:
-    """Weights of documents as a tensor in the shape of the scores, on their device."""
+    """Weights of documents as a tensor in the shape of the scores, on their device.
+
+    They are of the type in which a loss computes, which is that of its value.
+    """
     given = tensor_of(weights, "document_weights", scores.device)
     if given.shape != scores.shape:
         raise ArgumentError(
@@ -313,7 +316,7 @@ def _of_documents(weights: Numbers, scores: Tensor) -> Tensor:
             f"{tuple(scores.shape)}",
             "give a weight for each document, or weights for queries",
         )
-    return given if isinstance(weights, Tensor) else given.to(scores)
+    return given.to(scores.device, torch.promote_types(scores.dtype, torch.float32))
 
 
 def _check_factors(weights: Tensor, lists: Lists | None) -> None:
