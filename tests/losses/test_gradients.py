@@ -35,7 +35,7 @@ SMOOTH = [
     ("unique_softmax", {"gain": "linear"}),
     ("pairwise_hinge", {"margin": 0.7}),
     ("sigmoid_cross_entropy", {}),
-    ("ordinal", {"levels": 4, "gap": 0.7}),
+    ("ordinal", {"levels": 6, "gap": 0.7}),
     ("adr_mse", {"alpha": 0.7}),
     ("soft_sort_ndcg", {"k": 3}),
     ("diff_sort_ndcg", {"alpha": 2.0, "k": 3}),
