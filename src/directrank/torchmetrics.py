@@ -12,7 +12,7 @@ from directrank import metrics
 from directrank.lists.calls import of_queries
 from directrank.metrics.conventions import with_empty
 from directrank.system.errors import ArgumentError
-from directrank.system.registry import nearest
+from directrank.system.registry import refuse_options
 
 try:
     import torchmetrics
@@ -70,9 +70,7 @@ class RankingMetric(torchmetrics.Metric):
         self.function = metrics.get(metric)
         self.options = {key: value for key, value in options.items() if value is not None}
         known = [key for key in signature(self.function).parameters if key not in GIVEN]
-        for key in self.options:
-            if key not in known:
-                raise ArgumentError(f"metric '{metric}' has no option '{key}'", nearest(key, known))
+        refuse_options(f"metric '{metric}'", self.options, known)
         # What an update would refuse; labels of 0 suit every gain and the largest label.
         nothing = torch.zeros(1, 2, device="cpu")
         with_empty(self.function(nothing, nothing, **self.options), nothing[:, 0] > 0, empty)

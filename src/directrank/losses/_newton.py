@@ -18,7 +18,7 @@ from directrank.lists.inputs import checked, one_of, validated
 from directrank.lists.parameters import check_options, kinds_of
 from directrank.losses._needs import needs
 from directrank.system.errors import ArgumentError
-from directrank.system.registry import nearest
+from directrank.system.registry import refuse_options
 
 CURVATURES = ("fisher", "hessian")
 
@@ -119,10 +119,7 @@ def _named(loss: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     options = {"name": loss} if isinstance(loss, str) else dict(loss)
     name = options.pop("name", "")
     function = losses.get(name)
-    known = inspect.signature(function).parameters
-    for option in options:
-        if option not in known:
-            raise ArgumentError(f"loss '{name}' has no option '{option}'", nearest(option, known))
+    refuse_options(f"loss '{name}'", options, inspect.signature(function).parameters)
     return name, check_options(options, kinds_of(function))
 
 

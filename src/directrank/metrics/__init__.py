@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from directrank.system.errors import ArgumentError
-from directrank.system.registry import listed, look_up, nearest, target_of
+from directrank.system.registry import listed, look_up, refuse_options, target_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -164,11 +164,7 @@ def _checked(mapping: str | Mapping[str, Any]) -> dict[str, Any]:
         )
     known = [each for each in inspect.signature(get(mapping["name"])).parameters
              if each not in OF_LISTS]  # fmt: skip
-    for option in mapping:
-        if option != "name" and option not in known:
-            raise ArgumentError(
-                f"metric '{mapping['name']}' has no option '{option}'", nearest(option, known)
-            )
+    refuse_options(f"metric '{mapping['name']}'", (key for key in mapping if key != "name"), known)
     return check_options(mapping, NUMBERS)
 
 

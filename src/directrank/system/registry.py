@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from directrank.system.errors import ConfigError
+from directrank.system.errors import ArgumentError, ConfigError
 from directrank.system.sources import text_of
 
 
@@ -45,6 +45,14 @@ def target_of(registry: Mapping[str, str], name: str, kind: str) -> tuple[str, s
         raise ConfigError(f"unknown {kind} '{name}'", nearest(str(name), registry))
     module, function = registry[name].split(":")
     return module, function
+
+
+def refuse_options(what: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Raise :class:`ArgumentError` for the first of the ``options`` that ``what`` does not have."""
+    known = list(known)
+    for option in options:
+        if option not in known:
+            raise ArgumentError(f"{what} has no option '{option}'", nearest(option, known))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

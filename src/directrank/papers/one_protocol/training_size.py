@@ -150,14 +150,13 @@ def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
     trees = {method.name for method in full if method.variant == "trees"}
     studies = {}
     for size, own in sorted(by_size.items()):
+        by_scorer: dict[str, list[FinishedRun]] = {scorer: [] for scorer in _ALL}
+        for run in own:
+            by_scorer["trees" if run.setting("method") in trees else "tower"].append(run)
         methods = [
             method
-            for scorer in _ALL
-            for method in by_method(
-                [run for run in own if (run.setting("method") in trees) == (scorer == "trees")],
-                "exclude",
-                variant=scorer,
-            ).values()
+            for scorer, some in by_scorer.items()
+            for method in by_method(some, "exclude", variant=scorer).values()
         ]
         studies[size] = Protocol(evidence, methods)
     return studies | {_training_queries(full): Protocol(evidence, full)}
