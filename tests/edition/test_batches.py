@@ -112,6 +112,19 @@ def test_networks_on_a_gpu_are_trained_apart_from_trees():
     assert {gpus(study, run) for run in study.runs} == {0}
 
 
+def test_trees_whose_settings_ask_for_a_gpu_are_trained_apart_from_those_of_cores():
+    study = study_of("demo")
+    asks, other = [run for run, spec in study.runs.items() if spec["learner"] == "xgboost"][:2]
+    spec = study.runs[asks]
+    changed = {**spec, "model": {**spec["model"], "device": "cuda"}}
+    mixed = replace(study, runs={**study.runs, asks: changed})
+    made = batches(mixed, dict.fromkeys(mixed.runs, 1.0), 1000)
+    (own,) = (name for name, batch in made.items() if asks in batch.runs)
+    assert "-gpu-" in own
+    assert made[own].runs == (asks,)
+    assert (gpus(mixed, asks), gpus(mixed, other)) == (1, 0)
+
+
 def test_what_a_gpu_trains_in_one_pass_is_one_batch():
     study = study_of("paper_yu2020")
     on_gpu = replace(study, config={**study.config, "device": "cuda"})

@@ -27,9 +27,11 @@ class RunBatch:
 
 
 def gpus(study: Study, run: str) -> int:
-    """The number of GPUs that a run uses: one if networks are trained on GPUs."""
-    neural = study.runs[run]["learner"] == "neural"
-    return int(study.config["device"] == "cuda" and neural)
+    """The number of GPUs that a run uses: one for networks with ``device: cuda``, or for trees
+    whose own settings say so."""
+    spec = study.runs[run]
+    of_networks = spec["learner"] == "neural" and study.config["device"] == "cuda"
+    return int(of_networks or spec["model"].get("device") == "cuda")
 
 
 def processes(study: Study, runs: Sequence[str]) -> list[list[str]]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from directrank.learners.contract import FitJob, Splits, no_progress
 from directrank.learners.trees import xgboost as learner
 from directrank.lists.packed import RankedLists
 from directrank.metrics.packed import metrics_per_query
-from directrank.system.errors import DataError, DirectrankError, TrainingError
+from directrank.system.errors import ConfigError, DataError, DirectrankError, TrainingError
 
 NDCG5 = {"name": "ndcg", "k": 5}
 SMALL = {"n_trees": 15, "early_stopping_rounds": 0, "max_depth": 3}
@@ -133,6 +134,19 @@ def test_trees_without_a_split_are_an_error_not_a_constant_model(xgboost, data):
 def test_scoring_lists_with_other_features_is_refused(xgboost, data):
     with pytest.raises(DataError, match="fitted to 6 features, but these lists have 4"):
         learner.fit(data, SMALL, job()).predict(lists(3, 0, n_features=4))
+
+
+def test_a_gpu_is_asked_for_when_training_and_not_when_a_plan_is_made(xgboost, data):
+    settings = {**SMALL, "device": "cuda"}
+    learner.check(settings, "model")
+    if xgboost.build_info()["USE_CUDA"] and torch.cuda.is_available():
+        scores = learner.fit(data, settings, job()).predict(data.test)
+        on_cores = learner.fit(data, SMALL, job()).predict(data.test)
+        np.testing.assert_allclose(mean(scores, data.test), mean(on_cores, data.test), atol=0.05)
+        return
+    with pytest.raises(ConfigError, match="XGBoost finds no GPU") as caught:
+        learner.fit(data, settings, job())
+    assert "device: cpu" in caught.value.remedy
 
 
 def test_without_the_package_a_fit_says_what_to_install(data, monkeypatch):

@@ -111,6 +111,8 @@ XGBOOST: dict[str, Any] = {
         "n_pairs": {"default": None, "x-name": "lambdarank_num_pair_per_sample"},
         "norm": {**SWITCH, "default": True, "x-name": "lambdarank_normalization"},
         "score_norm": {**SWITCH, "default": True, "x-name": "lambdarank_score_normalization"},
+        # The networks' device does not decide on it: trees of a GPU differ from those of cores.
+        "device": {"enum": ["cpu", "cuda"], "default": "cpu"},
     },
 }
 

@@ -9,6 +9,8 @@ objective only.
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
@@ -26,7 +28,7 @@ from directrank.learners.trees import boosting
 from directrank.learners.trees.boosting import Boosting, MeanMetric
 from directrank.learners.trees.settings import XGBOOST, complete, passed_on
 from directrank.lists.packed import RankedLists
-from directrank.system.errors import DataError, TrainingError
+from directrank.system.errors import ConfigError, DataError, TrainingError
 from directrank.system.io import write_text
 
 #: The greatest label whose gain 2^label - 1 ``rank:ndcg`` takes.
@@ -39,7 +41,8 @@ def check(settings: Mapping[str, Any], where: str) -> None:
     xgboost = _library()
 
     def train(toy: RankedLists) -> None:
-        parameters = {**_parameters(whole), "nthread": 1, "verbosity": 1}
+        # A plan may be made on a machine without the GPU.
+        parameters = {**_parameters(whole), "device": "cpu", "nthread": 1, "verbosity": 1}
         xgboost.train(parameters, _matrix(xgboost, toy, whole, 1), num_boost_round=1)
 
     boosting.check(settings, XGBOOST, where, train)
@@ -56,10 +59,11 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     Returns:
         The model. In its history ``vali_metric`` is the mean over the queries that are not empty,
         and ``train_loss`` is NaN: XGBoost reports no loss of its lambdas. Given the same data,
-        settings, run, trial and threads the model is the same to the byte.
+        settings, run, trial and threads the model is the same to the byte; with ``device: cuda``
+        this has not been tested.
 
     Raises:
-        ConfigError: an unknown setting or an impossible value.
+        ConfigError: an unknown setting or an impossible value, or ``device: cuda`` without a GPU.
         DataError: labels that are not grades, have nothing to rank by or are too large for
             ``rank:ndcg``, or splits without a relevant document.
         DirectrankError: the package is not installed.
@@ -69,6 +73,8 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     xgboost = _library()
     check_splits(data)
     _check_labels(data, settings["objective"])
+    if settings["device"] == "cuda":
+        _check_gpu(xgboost)
     measure = MeanMetric(data.vali, job.selection)
     trees = Boosting(settings, job)
     recorder = _recorder(xgboost, trees)
@@ -106,7 +112,7 @@ def fit(data: Splits, settings: Mapping[str, Any], job: FitJob) -> Fitted:
     if n_nodes == trees.kept:
         raise boosting.no_split(data, "lower min_child_weight, which is meant for larger data")
     text = booster.save_raw("json").decode("utf-8")
-    booster.set_param({"nthread": job.threads})
+    booster.set_param({"nthread": job.threads, "device": "cpu"})
     return trees.fitted(
         trees.kept,
         n_parameters=n_nodes,
@@ -121,6 +127,20 @@ def _check_labels(data: Splits, objective: str) -> None:
         raise DataError(
             f"rank:ndcg takes labels up to {MAX_LABEL}; these go up to {greatest}",
             "take rank:pairwise, or prepare the data set with fewer label levels",
+        )
+
+
+def _check_gpu(xgboost: ModuleType) -> None:
+    # XGBoost would warn, and train on cores.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        toy = xgboost.DMatrix(np.zeros((1, 1)), np.zeros(1))
+        configuration = xgboost.Booster({"device": "cuda"}, [toy]).save_config()
+    if json.loads(configuration)["learner"]["generic_param"]["device"] == "cpu":
+        raise ConfigError(
+            "learner 'xgboost': 'device: cuda' was requested, but XGBoost finds no GPU",
+            "set 'device: cpu', or run on a machine with a GPU, with xgboost installed in place of "
+            "xgboost-cpu",
         )
 
 
