@@ -3,7 +3,7 @@
     python benchmarks/evidence_level.py [COLLECTION ...]
 
 Writes benchmarks/results/evidence_level.csv and .md, in which it leaves the rows of other
-collections as they are; takes a quarter of an hour on one core.
+collections as they are; takes half an hour on one core.
 
 The published values of a collection are the population. Every method's mean is moved to the same
 value, so that no pair differs in truth. A study draws as many groups of queries as the collection
@@ -11,8 +11,9 @@ has, with replacement, and trains every method anew on each fold: a training's d
 method's mean, query by query, are a random combination of those of the published trainings, with
 their covariance. So groups keep their sizes and skew, and trainings their effect on every query.
 
-Where the first training of a fold chooses the configuration for all, ``OF_CHOICE`` of the variance
-of trainings is one draw for all of them (``benchmarks/choice_of_settings.py`` estimates it).
+Where the first training of a fold chooses the configuration for all, a share of the variance of
+trainings is one draw for all of them: what :data:`directrank.stats.two_way.OF_CHOICE` says, which
+the tests take into account.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from directrank.papers.shared.tables import markdown_rows
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import of_mean
 from directrank.stats.tests import holm
-from directrank.stats.two_way import Crossed, difference_between_folds
+from directrank.stats.two_way import OF_CHOICE, Crossed, difference_between_folds
 from directrank.system.io import write_csv, write_text
 from directrank.system.seeds import numpy_stream
 
@@ -43,13 +44,11 @@ COLLECTIONS = ("msrd", "ohsumed", "mq2008", "clueweb09")
 #: With one, the folds tell how much trainings matter.
 TRAININGS = (1, 3, 5)
 
-#: Collections on which the first training of a fold chooses for all (`tune_in: first_trial`), and
-#: how much of the variance of trainings is that of the choice.
-ONE_CHOICE, OF_CHOICE = ("msrd",), 0.15
+#: Collections on which the first training of a fold chooses for all (`tune_in: first_trial`).
+ONE_CHOICE = ("msrd",)
 
-#: Methods of a study (None for all) → the number of studies, of which many methods get fewer.
+#: Methods of a study (None for all) → the number of studies.
 STUDIES = {10: 800, None: 400}
-MANY, FEWER = 100, 120
 
 
 @dataclass(frozen=True)
@@ -114,13 +113,14 @@ def population(published: Published) -> Population:
 
 
 def found(
-    values: Sequence[np.ndarray], groups: np.ndarray, folds: np.ndarray
+    values: Sequence[np.ndarray], groups: np.ndarray, folds: np.ndarray, one_choice: bool
 ) -> tuple[float, bool, bool]:
     """What a study finds: the share of pairs with p below the level, whether any is below it after
     Holm's correction, and whether a test over queries alone is, for the first pair."""
     places = np.triu_indices(len(values), 1)
     if len(values[0]) > 1:
-        p_values = Crossed(values, groups, folds).differences(*places)["p_value"].to_numpy()
+        crossed = Crossed(values, groups, folds, [one_choice] * len(values))
+        p_values = crossed.differences(*places)["p_value"].to_numpy()
     else:
         tests = [
             difference_between_folds(values[a], values[b], groups, folds)
@@ -150,13 +150,10 @@ def simulated(
     shared = OF_CHOICE if one_choice else 0.0
     every = people.methods.shape[1]
     chosen = size or every
-    results = np.array(
-        [
-            found(*people.study(stream.permutation(every)[:chosen], trainings, stream, shared))
-            for _ in range(studies)
-        ],
-        float,
-    )
+    results = np.empty((studies, 3))
+    for number in range(studies):
+        study = people.study(stream.permutation(every)[:chosen], trainings, stream, shared)
+        results[number] = found(*study, one_choice)
     mean, error = results.mean(axis=0), results.std(axis=0, ddof=1) / studies**0.5
     pairs = chosen * (chosen - 1) // 2
     tests = (
@@ -193,8 +190,6 @@ def main(collections: Sequence[str]) -> None:
             for size, studies in STUDIES.items():
                 if trainings == 1 and size is None:
                     continue  # only the papers' own tables have methods that were trained once
-                if size is None and people.methods.shape[1] >= MANY:
-                    studies = FEWER
                 rows += simulated(name, people, size, trainings, studies, one_choice)
                 print(pd.DataFrame(rows[-3:]).to_string(header=False), flush=True)
     data = pd.DataFrame(rows)

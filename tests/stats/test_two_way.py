@@ -8,6 +8,7 @@ import pytest
 from directrank.stats.clusters import clustered_mean
 from directrank.stats.estimates import mean_interval
 from directrank.stats.two_way import (
+    OF_CHOICE,
     Crossed,
     difference_between_folds,
     difference_over_queries_and_starts,
@@ -215,3 +216,36 @@ def test_folds_that_share_groups_or_are_two_say_nothing() -> None:
     assert difference_between_folds(a, b, None, np.minimum(folds, 2)).mean == pytest.approx(
         float((a - b).mean())
     )
+
+
+def with_one_choice(stream: np.random.Generator, queries: np.ndarray) -> np.ndarray:
+    """Values of five trainings on each of five folds, which share a choice."""
+    by_choice, own = OF_CHOICE**0.5, (1 - OF_CHOICE) ** 0.5
+    of_fold = stream.normal(0, by_choice, 5) + stream.normal(0, own, (5, 5))
+    return np.repeat(of_fold, len(queries) // 5, axis=1) + queries
+
+
+def test_tests_keep_their_level_where_trainings_of_a_fold_share_a_choice() -> None:
+    stream, folds, repetitions = np.random.default_rng(11), np.repeat(np.arange(5), 20), 1500
+    rejected = {True: 0, False: 0}
+    for _ in range(repetitions):
+        queries = stream.normal(0, 1.0, 100)
+        a, b = (with_one_choice(stream, queries) for _ in range(2))
+        for known in rejected:
+            estimate = difference_over_queries_and_starts(a, b, None, folds, (known, known))
+            rejected[known] += estimate.p_differs() < 0.05
+    assert 0.03 <= rejected[True] / repetitions <= 0.06
+    assert rejected[False] / repetitions > 0.08  # the simulation can fail
+
+
+def test_a_shared_choice_adds_its_share_to_the_variance_of_a_mean() -> None:
+    values = np.array([[0.1] * 4, [0.3] * 4])  # nothing but trainings vary
+    alone = over_queries_and_starts(values)
+    shared = over_queries_and_starts(values, one_choice=True)
+    # Of two trainings: variance (1 - share) / 2 becomes (1 - share) / 2 + share.
+    times = ((1 - OF_CHOICE) / 2 + OF_CHOICE) / ((1 - OF_CHOICE) / 2)
+    assert shared.error == pytest.approx(alone.error * times**0.5)
+    assert shared.freedom == pytest.approx(alone.freedom)
+    other = np.array([[0.2] * 4, [0.2] * 4])
+    difference = Crossed([values, other], one_choice=[True, False]).differences([0], [1])
+    assert difference["error"].item() == pytest.approx(shared.error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,22 @@ from directrank.system import io
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from directrank.lists.packed import RankedLists
+
 _LENGTH_BINS = 40
 
-#: Ranges of features up to this are drawn on a linear axis.
-_LINEAR = 10.0
+#: Kind of data → what a page and its picture say of it.
+_KINDS = {
+    "real": "Real data, from its archive",
+    "standin": "A stand-in: generated data in the shape of the real set, not the real set",
+    "generated": "Artificial data, generated",
+}
+
+#: Training queries at most by which single features are measured.
+_QUERIES = 1000
+
+#: What measures them.
+_NDCG = {"name": "ndcg", "k": 10}
 
 
 def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
@@ -29,7 +42,8 @@ def write_pages(folders: Sequence[str | Path], out: str | Path) -> list[Path]:
     Args:
         folders: prepared data sets.
         out: the folder of the files: ``NAME.md``, ``NAME.csv`` (counts of every split),
-            ``NAME.png`` and ``.svg`` (label shares, list lengths, feature ranges), and the table.
+            ``NAME.png`` and ``.svg`` (label shares, list lengths, what each feature tells alone),
+            and the table.
 
     Returns:
         The files written.
@@ -93,38 +107,34 @@ def _write_page(folder: Path, record: dict[str, Any], out: Path) -> list[Path]:
     io.write_csv(out / f"{name}.csv", table)
     with open(folder / "features.csv", newline="") as file:
         features = list(csv.DictReader(file))
-    _draw(folder, record, features, out / name)
+    _draw(folder, record, out / name)
     io.write_text(out / f"{name}.md", _page(record, table, features))
     return [out / f"{name}.{suffix}" for suffix in ("md", "csv", "png", "svg")]
 
 
 def _page(record: dict[str, Any], table: pd.DataFrame, features: list[dict[str, str]]) -> str:
-    kinds = {
-        "real": "Real data, from its archive.",
-        "standin": "A stand-in: generated data in the shape of the real set, not the real set.",
-        "generated": "Artificial data, generated.",
-    }
     constant = sum(row["minimum"] == row["maximum"] for row in features)
     negative = sum(float(row["minimum"]) < 0 for row in features)
     largest = max(features, key=lambda row: abs(float(row["maximum"])))
     lines = [
         f"# {record['title']}",
         "",
-        f"{kinds[record['origin']]} Digest of the prepared content: `{record['digest'][:16]}`.",
+        f"{_KINDS[record['origin']]}. Digest of the prepared content: `{record['digest'][:16]}`.",
         "",
         _markdown(table),
         f"{len(features)} features; {constant} are constant, {negative} take negative values; the "
         f"largest value is {float(largest['maximum']):g}, in feature {largest['feature']}.",
         "",
-        f"![labels, list lengths, features]({record['name']}.svg)",
+        f"![labels, list lengths, single features]({record['name']}.svg)",
+        "",
+        f"Right: each feature alone as the score, ascending or descending, whichever is better, on "
+        f"up to {_QUERIES} training queries{_of_fold(record)}; dashed: the mean of a random order.",
         "",
     ]
     return "\n".join(lines)
 
 
-def _draw(
-    folder: Path, record: dict[str, Any], features: list[dict[str, str]], target: Path
-) -> None:
+def _draw(folder: Path, record: dict[str, Any], target: Path) -> None:
     # Imported here because they take longer to import than everything else in this module.
     from matplotlib.figure import Figure
 
@@ -132,15 +142,47 @@ def _draw(
 
     first = None if record["folds"] is None else record["folds"][0]
     lists = open_dataset(folder / split_name(first, "train"))
+    single, by_chance = _information(lists)
     with look.style():
-        figure = Figure(figsize=(6.7, 1.9))
+        figure = Figure(figsize=(6.7, 2.3))
         left, middle, right = figure.subplots(ncols=3)
         _draw_labels(left, record["total"])
         _draw_lengths(middle, np.asarray(lists.lengths))
-        _draw_ranges(right, features)
+        _draw_information(right, single, by_chance)
+        seen = (
+            f"{record['title']}: the best single feature has NDCG@10 of {single.max():.3f}, a "
+            f"random order {by_chance:.3f}"
+        )
+        heading = "\n".join(textwrap.wrap(seen, 90))
+        figure.suptitle(heading, x=0.01, ha="left", fontsize=8, weight="bold")
+        figure.supxlabel(
+            _KINDS[record["origin"]], x=0.99, ha="right", fontsize=5.5, color="#444444"
+        )
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with io.atomic_path(target.with_name(f"{target.name}.{suffix}")) as path:
                 path.write_bytes(look.saved(figure, suffix, metadata, dpi=200))
+
+
+def _of_fold(record: dict[str, Any]) -> str:
+    return "" if record["folds"] is None else f" of fold {record['folds'][0]}"
+
+
+def _information(lists: RankedLists) -> tuple[np.ndarray, float]:
+    """NDCG@10 of each feature as the score, ``[F]``, and the mean of a random order."""
+    import torch
+
+    from directrank.metrics.packed import metrics_per_query
+
+    some = lists.select(np.arange(min(lists.n_queries, _QUERIES)))
+    features = np.nan_to_num(np.asarray(some.features))
+    single = []
+    for column in features.T:
+        both = torch.from_numpy(np.stack([column, -column]))
+        (values,) = metrics_per_query(both, some, [_NDCG]).values()
+        single.append(np.nanmean(values, axis=1).max())
+    equal = np.zeros(some.n_documents, np.float32)
+    (values,) = metrics_per_query(equal, some, [_NDCG | {"ties": "expected"}]).values()
+    return np.array(single), float(np.nanmean(values))
 
 
 def _draw_labels(axes: Axes, total: dict[str, Any]) -> None:
@@ -165,7 +207,10 @@ def _draw_lengths(axes: Axes, lengths: np.ndarray) -> None:
 
     low, high = int(lengths.min()), int(lengths.max())
     if low == high:
-        low, high = 0, 2 * high  # one bar, in the middle of an axis that says where it is
+        axes.set_axis_off()
+        said = f"Every training query\nhas {high:,} documents".replace(",", "\u00a0")
+        axes.text(0.5, 0.5, said, ha="center", va="center")
+        return
     step = max(1, math.ceil((high - low + 1) / _LENGTH_BINS))
     edges = [edge - 0.5 for edge in range(low, high + step + 1, step)]
     axes.hist(lengths, bins=edges, color=look.BLUE)
@@ -174,21 +219,17 @@ def _draw_lengths(axes: Axes, lengths: np.ndarray) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
 
-def _draw_ranges(axes: Axes, features: list[dict[str, str]]) -> None:
-    """From the smallest to the largest value of each feature, as one area with steps."""
+def _draw_information(axes: Axes, single: np.ndarray, by_chance: float) -> None:
+    """A histogram of what features tell, from the random order's value to the best."""
+    from matplotlib.ticker import MaxNLocator
+
     from directrank.system import look
 
-    low = np.array([float(row["minimum"]) for row in features])
-    high = np.array([float(row["maximum"]) for row in features])
-    edges = np.arange(len(low) + 1) + 0.5
-    axes.stairs(high, edges, baseline=low, fill=True, color=look.SKY)
-    # Also where a feature is constant and has no area.
-    axes.stairs(high, edges, baseline=None, color=look.BLUE, linewidth=0.6)
-    axes.stairs(low, edges, baseline=None, color=look.BLUE, linewidth=0.6)
-    axes.use_sticky_edges = False  # an area that ends at the edge seems to go on beyond it
-    if max(abs(low).max(), abs(high).max()) > _LINEAR:
-        axes.set_yscale("symlog", linthresh=1)
-    axes.set(xlabel="feature", ylabel="smallest to largest value")
+    axes.hist(single, bins=20, color=look.SKY, edgecolor=look.BLUE, linewidth=0.4)
+    axes.axvline(by_chance, color=look.BLACK, linestyle="--", linewidth=0.8)
+    axes.set(xlabel="NDCG@10 of one feature", ylabel="features")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 
 
 def _markdown(table: pd.DataFrame) -> str:

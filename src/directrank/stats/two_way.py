@@ -19,6 +19,10 @@ Trainings of different methods are independent of each other, so their ``V_T`` a
 added for a difference. Families of differences are corrected by Holm's method. The page
 ``docs/evidence.md`` shows by simulation that tests keep their level on the study's collections.
 
+Where the trainings of a fold share the choice of a configuration, they also share what it adds, of
+which they show nothing. It is taken to be the share :data:`OF_CHOICE` of a training's variance:
+``V_T`` and ``V_R`` are multiplied accordingly.
+
 Where a method was trained once on each fold, ``V_T`` cannot be estimated, but the differences of
 the folds vary by all that varies, since each fold has queries and a training of its own:
 :func:`difference_between_folds`. It has ``F - 1`` degrees of freedom, so that repeated trainings
@@ -37,12 +41,20 @@ import pandas as pd
 from directrank.stats.clusters import freedom_of_clusters
 from directrank.stats.estimates import Estimate
 
+#: The share of a training's variance that comes from the choice of its configuration, where the
+#: trainings of a fold share it. It was estimated where each training chooses for itself, and is
+#: rounded up: see ``docs/evidence.md`` and ``benchmarks/choice_of_settings.py``.
+OF_CHOICE = 0.15
+
 #: Numbers that are computed at a time, which bounds the memory.
 AT_ONCE = 1 << 24
 
 
 def over_queries_and_starts(
-    values: np.ndarray, groups: np.ndarray | None = None, folds: np.ndarray | None = None
+    values: np.ndarray,
+    groups: np.ndarray | None = None,
+    folds: np.ndarray | None = None,
+    one_choice: bool = False,
 ) -> Estimate:
     """The mean over queries and trainings.
 
@@ -52,6 +64,7 @@ def over_queries_and_starts(
         groups: ``[Q]``, groups of dependent queries; None if all are independent.
         folds: ``[Q]``, the fold of each query, in which a row is a training of its own; None if
             there is a single one.
+        one_choice: whether the trainings of a fold share the choice of a configuration.
 
     Raises:
         ValueError: there are fewer than two queries, or values are not finite.
@@ -61,7 +74,7 @@ def over_queries_and_starts(
     >>> f"{interval.mean:.2f} ± {interval.half_width:.2f}, {interval.n} queries"
     '0.55 ± 0.60, 4 queries'
     """
-    return Crossed([values], groups, folds).means()[0]
+    return Crossed([values], groups, folds, [one_choice]).means()[0]
 
 
 def difference_over_queries_and_starts(
@@ -69,18 +82,19 @@ def difference_over_queries_and_starts(
     b: np.ndarray,
     groups: np.ndarray | None = None,
     folds: np.ndarray | None = None,
+    one_choice: tuple[bool, bool] = (False, False),
 ) -> Estimate:
     """Mean of ``a`` minus mean of ``b``, query by query.
 
     Args:
         a, b: ``[T, Q]`` and ``[S, Q]``, one row per training; columns are the same queries. With a
             single row the variance of trainings is unknown and left out.
-        groups, folds: as for :func:`over_queries_and_starts`.
+        groups, folds, one_choice: as for :func:`over_queries_and_starts`.
 
     Raises:
         ValueError: as :func:`over_queries_and_starts`, or different queries.
     """
-    (row,) = Crossed([a, b], groups, folds).differences([0], [1]).itertuples()
+    (row,) = Crossed([a, b], groups, folds, one_choice).differences([0], [1]).itertuples()
     return Estimate(row.difference, row.error, row.freedom, np.shape(a)[1])
 
 
@@ -147,6 +161,7 @@ class Crossed:
     Args:
         methods: ``[T, Q]`` each, as for :func:`over_queries_and_starts`; ``T`` may differ.
         groups, folds: likewise.
+        one_choice: likewise, of each method; None if no method's trainings share a choice.
 
     Raises:
         ValueError: as :func:`difference_over_queries_and_starts`.
@@ -157,6 +172,7 @@ class Crossed:
         methods: Sequence[np.ndarray],
         groups: np.ndarray | None = None,
         folds: np.ndarray | None = None,
+        one_choice: Sequence[bool] | None = None,
     ) -> None:
         checked = [_checked(values) for values in methods]
         self.n = n = checked[0].shape[1]
@@ -178,7 +194,8 @@ class Crossed:
         # Products of the methods' distances from their means; only groups of several need them.
         self._products = means.T @ means if len(self._size) < n else None
         self._sums = _summed(self._in_cells(means.T).T, self._cell_group)
-        parts = [self._parts(values) for values in checked]
+        shared = [False] * len(checked) if one_choice is None else one_choice
+        parts = [self._parts(*method) for method in zip(checked, shared, strict=True)]
         self._trainings = _Parts(*(np.array(part) for part in zip(*parts, strict=True)))
 
     def means(self) -> list[Estimate]:
@@ -249,7 +266,7 @@ class Crossed:
         freedom = np.divide(total**2, below, out=np.full_like(total, np.inf), where=below > 0)
         return np.sqrt(variance), freedom
 
-    def _parts(self, values: np.ndarray) -> tuple[float, float, float]:
+    def _parts(self, values: np.ndarray, one_choice: bool) -> tuple[float, float, float]:
         """Of one method ``[T, Q]``: the trainings' variance, its square, and the rest's."""
         trainings = len(values)
         if trainings < 2:
@@ -265,6 +282,11 @@ class Crossed:
         weight = np.divide(1, 1 - share, out=np.zeros_like(share), where=share < 1)
         of_rest = float(weight @ (rest**2).sum(axis=1)) / (trainings - 1) / trainings / self.n**2
         variance = float(of_folds.sum())
+        if one_choice:
+            # What trainings show is 1 - OF_CHOICE of a variance, which their mean has by T times
+            # less; the rest of it their mean has whole.
+            times = 1 + trainings * OF_CHOICE / (1 - OF_CHOICE)
+            variance, of_rest = times * variance, times * of_rest
         return variance, variance**2 / (len(of_folds) * (trainings - 1)), of_rest
 
     def _in_cells(self, values: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 import directrank
 from directrank import losses
 from directrank.data import catalog
+from directrank.papers.one_protocol.by_loss import read_losses
 from directrank.papers.one_protocol.dots import draw, rows_of
 from directrank.papers.one_protocol.methods import ALONE, NEURAL, SCORERS
 from directrank.papers.one_protocol.protocol import protocol
@@ -52,6 +53,7 @@ def make_experiments(
     empty: Mapping[int | None, int] | None = None,
     groups_of: int = 1,
     tag: str = "",
+    spec: Mapping[str, Any] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     experiments: dict[str, list[dict[str, Any]]] = {
         name: [] for name in products("one_protocol")["table_ohsumed"].needs
@@ -62,7 +64,7 @@ def make_experiments(
             make_run(
                 runs, name, dict.fromkeys(METRICS, level), dataset=dataset, fold=fold, trials=3,
                 first_query=1000 * (fold or 0), empty=(empty or {}).get(fold, 2),
-                groups_of=groups_of,
+                groups_of=groups_of, spec=spec,
             )  # fmt: skip
             epochs = itertools.product(range(3), range(2), (1, 2))
             history = pd.DataFrame(epochs, columns=["trial", "candidate", "epoch"])
@@ -616,6 +618,26 @@ def test_pairs_of_published_values_are_those_of_the_runs(tmp_path: Path) -> None
     assert of_file.labels == of_runs.labels
     assert of_file.size == of_runs.size
     assert (of_file.places == of_runs.places).all()
+
+
+@pytest.mark.slow
+def test_a_choice_that_trainings_share_is_known_to_the_tests_of_runs_and_of_published_values(
+    tmp_path: Path,
+) -> None:
+    each = read(published(tmp_path / "each", "ohsumed"))
+    assert "one_choice" not in each.frame.attrs
+    assert not any(each.one_choice)
+    first = {"tune": {"training.optimizer.lr": [0.01, 0.1]}, "tune_in": "first_trial"}
+    of_file = read(published(tmp_path / "first", "ohsumed", spec=first))
+    plan = plan_of(tmp_path, "table_ohsumed", tag="ohsumed", spec=first)
+    of_runs = protocol(gather(read_json(plan), tmp_path / "runs"), "ohsumed")
+    assert all(of_runs.one_choice)
+    pd.testing.assert_frame_equal(of_file.pairs, of_runs.pairs, atol=1e-6)
+    assert "which is taken to be 15% of the variance of a training" in of_file.scale()
+    wider = of_file.pairs["error"] / each.pairs["error"]
+    assert (wider >= 1 - 1e-6).all()
+    assert wider.median() > 1.05
+    assert all(read_losses(tmp_path / "first/per_query_ohsumed.parquet").one_choice)
 
 
 @pytest.mark.slow

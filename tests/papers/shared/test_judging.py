@@ -327,6 +327,24 @@ def test_a_single_training_tells_nothing_of_others_unless_nothing_is_random(
     )
 
 
+def test_trainings_that_share_the_choice_of_a_configuration_tell_less(tmp_path: Path) -> None:
+    tune = {"tune": {"training.optimizer.lr": [0.01, 0.1]}}
+    errors = []
+    for number, where in enumerate(("each_trial", "first_trial")):
+        entries = []
+        for name, level in (("one", 0.5), ("other", 0.3)):
+            spec = {**tune, "tune_in": where}
+            make_run(tmp_path / f"runs{number}", name, {"ndcg@5": level}, trials=3, spec=spec)
+            entries.append({"run": name, "settings": {"method": name}})
+        plan = make_plan(tmp_path, "bruch2019", "table1", {"table1_web30k": entries})
+        evidence = gather(read_json(plan), tmp_path / f"runs{number}")
+        methods = by_method(evidence.runs("table1_web30k"), "exclude")
+        assert methods["one"].one_choice == (where == "first_trial")
+        (test,) = over_queries_and_trainings(methods["one"], methods["other"], "ndcg@5")
+        errors.append(test.estimate.error)
+    assert errors[0] < errors[1]
+
+
 def test_what_is_claimed_is_told_in_words() -> None:
     assert MORE.words(0.01) == "above 0"
     assert SAME.words(1.0) == "equivalent, within ±1"

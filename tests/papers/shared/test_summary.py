@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -62,27 +63,33 @@ def test_tables_that_an_edition_does_not_make_are_left_out(tmp_path: Path) -> No
     assert not (tmp_path / "none" / "summary.csv").exists()
 
 
-def part(difference: float, half_width: float = float("nan"), status: str = "") -> summary._Part:
-    """A part with one cell that is so far from the print."""
+def part(
+    difference: float, half_width: float = float("nan"), status: Sequence[str] = ("", "")
+) -> summary._Part:
+    """A part with two cells, of which the second is so far from the print."""
     cells = pd.DataFrame(
-        {"drawn": [0.0, difference], "drawn_half_width": half_width, "status": status}
+        {
+            "cell": ["one", "other"],
+            "data": "artificial",
+            "drawn": [0.0, difference],
+            "drawn_half_width": half_width,
+            "status": status,
+        }
     )
     return summary._Part(summary.Panel("Table 9", "NDCG", ["table9"], "row", ["row"]), cells, True)
 
 
-@pytest.mark.slow
-def test_what_is_met_exactly_is_told_and_not_drawn(tmp_path: Path) -> None:
-    assert part(0.0).exact
-    assert not part(0.001).exact
-    assert not part(0.0, half_width=0.01).exact  # a measurement, which has an interval
-    assert not part(0.0, status=next(iter(summary.REMARKS))).exact
-    plan = make_plan(
-        tmp_path, "yu2020", "summary", {}, edition="real", repeats=["table1", "table3"]
-    )
-    build(plan, tmp_path / "runs", tmp_path / "summary")
-    assert set(pd.read_csv(tmp_path / "summary.csv")["table"]) == {"table3"}
-    _, caption = pages.caption(tmp_path / "summary.svg")
-    assert "Not drawn, because every value is that of the paper: Table 1, permutation" in caption
+def test_what_agrees_with_the_print_is_told_and_not_drawn(tmp_path: Path) -> None:
+    assert part(0.0, status=("met", "met")).told == "Table 9 (2 cells)"
+    one = part(0.1, status=("met", "not met"))
+    assert one.agrees
+    assert one.told == "Table 9 (1 of 2 cells; other: not met)"
+    assert not part(0.1, status=("not met", "not met")).agrees
+    assert not part(0.1, status=("compared", "compared")).agrees
+    runs = ohsumed_runs(tmp_path / "runs", OHSUMED)
+    data, caption = drawn(tmp_path, ["table1", "table4"], ohsumed_methods=runs)
+    assert set(data["table"]) == {"table4"}
+    assert "within its rounding or their interval: Section 4, bounds (5 cells)." in caption
 
 
 def test_a_mark_is_open_if_its_interval_excludes_the_print() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.special import expit
 
 from directrank.papers.shared import figures
@@ -167,28 +168,67 @@ def _sweep(
     remark: str = "",
 ) -> FigureResult:
     """A line with intervals for each value of the column ``lines``, over equal steps."""
-    column = "model" if "model" in data else "alpha"
-    figure, axes = figures.new_figure(height=2.5)
-    _draw_sweep(axes, data, lines, list(dict.fromkeys(data[column])))
     ranks = listed([f"{cutoff}" for cutoff in CUTOFFS if f"NDCG@{cutoff}" in set(data["metric"])])
-    single = data["metric"].nunique() == 1
-    axes.set(xlabel=axis, ylabel=f"{data['metric'].iloc[0]} (%)" if single else "NDCG (%)")
+    figure = draw_sweep(data, lines, axis)
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
-    return FigureResult(figure, data, _sweep_caption(evidence, runs, what, ranks, remark))
+    caption = _sweep_caption(evidence, runs, what, ranks, remark)
+    return FigureResult(figure, data, caption, finding=seen_in_sweep(data, lines))
 
 
-def _draw_sweep(axes: Axes, data: pd.DataFrame, lines: str, labels: Sequence[str]) -> None:
-    x = np.arange(len(labels))
-    for number, (name, curve) in enumerate(data.groupby(lines, sort=False)):
-        # Side by side by a little, so that the bars of close curves can be told apart.
-        shift = 0.08 * (number - 1)
-        figures.interval_line(
-            axes, x + shift, curve["mean"], curve["half_width"], label=str(name), series=number
-        )
-    axes.set_xticks(x, labels)
-    axes.grid(False, axis="x")
-    figures.regular_ticks(axes, preferred=0.5)
-    figures.label_ends(axes)
+def draw_sweep(data: pd.DataFrame, lines: str, axis: str) -> Figure:
+    """A frame for each metric, of the same range, with a curve for each value of ``lines``."""
+    steps = list(dict.fromkeys(data[_steps(data)]))
+    names = list(dict.fromkeys(data["metric"]))
+    figure, frames = figures.new_figure(
+        height=1.3 + 1.1 * len(names), nrows=len(names), sharex=True, squeeze=False
+    )
+    for axes, metric in zip(frames.flat, names, strict=True):
+        of_metric = data[data["metric"] == metric]
+        for number, (name, curve) in enumerate(of_metric.groupby(lines, sort=False)):
+            # Side by side by a little, so that the bars of close curves can be told apart.
+            x = np.arange(len(steps)) + (0.08 * (number - 1) if lines != "metric" else 0)
+            label = "_" if lines == "metric" else str(name)
+            figures.interval_line(
+                axes, x, curve["mean"], curve["half_width"], label=label, series=number
+            )
+        axes.set_ylabel(f"{metric} (%)")
+        axes.set_xticks(np.arange(len(steps)), steps)
+        axes.grid(False, axis="x")
+    _same_range(list(frames.flat))
+    for axes in frames.flat:
+        figures.label_ends(axes)
+    frames[-1, 0].set_xlabel(axis)
+    figure.align_ylabels()
+    return figure
+
+
+def _same_range(frames: Sequence[Axes]) -> None:
+    """Give all frames a y axis as long as the longest, around the middle of their own."""
+    limits = [axes.get_ylim() for axes in frames]
+    longest = max(high - low for low, high in limits)
+    for axes, (low, high) in zip(frames, limits, strict=True):
+        axes.set_ylim((low + high - longest) / 2, (low + high + longest) / 2)
+
+
+def seen_in_sweep(data: pd.DataFrame, lines: str) -> str:
+    """How much NDCG changes along the axis, in a few words."""
+    column = _steps(data)
+    at = "with " if column == "model" else "at α\u00a0=\u00a0"
+    if lines != "metric":
+        curves = data.groupby(lines, sort=False)["mean"]
+        ranges = curves.max() - curves.min()
+        widest = ranges.idxmax()
+        return f"{data['metric'].iloc[0]} varies most with {widest}, by {ranges[widest]:.2f} points"
+    curve = data[data["metric"] == f"NDCG@{CUTOFFS[-1]}"].set_index(column)["mean"]
+    return (
+        f"NDCG@{CUTOFFS[-1]} is highest {at}{curve.idxmax()} and "
+        f"{curve.max() - curve.min():.2f} points lower {at}{curve.idxmin()}"
+    )
+
+
+def _steps(data: pd.DataFrame) -> str:
+    """The column of the axis."""
+    return "model" if "model" in data else "alpha"
 
 
 def _sweep_caption(

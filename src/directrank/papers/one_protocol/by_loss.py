@@ -58,6 +58,12 @@ class Losses(Subset):
             for fewest in [min(len(of_methods[place]) for place in places)]
         ]
 
+    @property
+    def one_choice(self) -> list[bool]:
+        """See :attr:`Comparison.one_choice`."""
+        of_methods = self.every.one_choice
+        return [any(of_methods[place] for place in places) for places in self._places.values()]
+
     @cached_property
     def means(self) -> pd.Series:
         """NDCG@10 of each loss: the mean over queries."""

@@ -113,6 +113,12 @@ class Groups(Subset):
             for some in self.members.values()
         ]
 
+    @property
+    def one_choice(self) -> list[bool]:
+        """See :attr:`Comparison.one_choice`."""
+        of_losses = dict(zip(self.every.labels, self.every.one_choice, strict=True))
+        return [any(of_losses[name] for name in some) for some in self.members.values()]
+
 
 def table(evidence: Evidence) -> TableResult:
     """The answers on every collection and over them, and the mean of every group.

@@ -125,6 +125,11 @@ class Comparison(ABC):
 
     @property
     @abstractmethod
+    def one_choice(self) -> Sequence[bool]:
+        """Whether the trainings of a fold share the choice of a configuration, of each method."""
+
+    @property
+    @abstractmethod
     def trained_on(self) -> str:
         """A sentence about the training queries of several folds; empty if there is one set."""
 
@@ -158,7 +163,9 @@ class Comparison(ABC):
     def crossed(self, metric: str) -> Crossed:
         """The values of a metric, from which all errors are computed."""
         if metric not in self._crossed:
-            self._crossed[metric] = Crossed(self.trainings(metric), self.groups, self.folds)
+            self._crossed[metric] = Crossed(
+                self.trainings(metric), self.groups, self.folds, self.one_choice
+            )
         return self._crossed[metric]
 
     @cached_property

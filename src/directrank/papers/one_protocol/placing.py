@@ -97,6 +97,12 @@ class Placing(Comparison):
         return self.published.edition
 
     @property
+    def one_choice(self) -> Sequence[bool]:
+        """See :attr:`Comparison.one_choice`; each of the user's trials stands for a training of
+        its own."""
+        return [*self.published.one_choice, *(False for _ in self.own)]
+
+    @property
     def trained_on(self) -> str:
         """See :attr:`Comparison.trained_on`."""
         return self.published.trained_on

@@ -30,7 +30,7 @@ from directrank.papers.shared.methods import (
     require_equal_folds,
 )
 from directrank.papers.shared.product import ValuesResult
-from directrank.study.specification import trials_that_tune
+from directrank.stats.two_way import OF_CHOICE
 from directrank.system.errors import DataError
 
 
@@ -87,6 +87,11 @@ class Protocol(Comparison):
         return groups_of(self.methods[0], self._queries)
 
     @property
+    def one_choice(self) -> list[bool]:
+        """See :attr:`Comparison.one_choice`."""
+        return [method.one_choice for method in self.methods]
+
+    @property
     def trained_on(self) -> str:
         """A sentence about the training queries of several folds; empty if there is one set.
 
@@ -110,10 +115,10 @@ class Protocol(Comparison):
         trials = spread([run.n_trials for run in runs], "trial")
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.n_folds > 1 else "test"
-        once = any(trials_that_tune(run.result.spec) < run.n_trials for run in runs)
         tuning = (
-            f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all"
-            if once
+            f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all, "
+            f"which is taken to be {OF_CHOICE:.0%} of the variance of a training"
+            if any(self.one_choice)
             else f"{trials} with {budget} each, chosen by validation NDCG@10"
         )
         sentences = [
@@ -203,4 +208,6 @@ def per_query(evidence: Evidence, dataset: str) -> ValuesResult:
         "failed": {scorer: dict(study.failed(scorer)) for scorer in SCORERS},
         "margin": study.margin,
     }
+    if any(study.one_choice):
+        about["one_choice"] = study.one_choice
     return ValuesResult(values[[*columns, *METRICS.values()]], about)

@@ -47,6 +47,11 @@ class Published(Comparison):
         return pd.DataFrame(self.frame.attrs["methods"], columns=["method", "scorer"])
 
     @property
+    def one_choice(self) -> Sequence[bool]:
+        """See :attr:`Comparison.one_choice`; files name it where it is so for any method."""
+        return self.frame.attrs.get("one_choice", [False] * len(self.names))
+
+    @property
     def trained_on(self) -> str:
         """See :attr:`Comparison.trained_on`."""
         return str(self.frame.attrs["trained_on"])

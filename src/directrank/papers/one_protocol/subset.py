@@ -75,3 +75,8 @@ class Trees(Subset):
         """See :meth:`Comparison.measured`."""
         of_methods = self.every.trainings(metric)
         return [of_methods[place] for place in self.every.of("trees")]
+
+    @property
+    def one_choice(self) -> list[bool]:
+        """See :attr:`Comparison.one_choice`."""
+        return [self.every.one_choice[place] for place in self.every.of("trees")]

@@ -20,7 +20,7 @@ from directrank.stats.two_way import (
     difference_over_queries_and_starts,
     over_queries_and_starts,
 )
-from directrank.study.specification import candidates
+from directrank.study.specification import candidates, trials_that_tune
 from directrank.system.errors import ConfigError, DataError
 
 
@@ -104,6 +104,12 @@ class Method:
     def repeated(self) -> bool:
         """Whether its runs show how much another training would differ."""
         return self.n_trials > 1 or self.deterministic
+
+    @property
+    def one_choice(self) -> bool:
+        """Whether the trainings of a fold share the choice of a configuration."""
+        specs = [run.result.spec for run in self.runs]
+        return any("tune" in spec and trials_that_tune(spec) < spec["trials"] for spec in specs)
 
     def query_groups(self, split: str = "test") -> pd.Series:
         """The group of every query of all folds; by fold and query id."""
@@ -236,7 +242,8 @@ def mean_estimate(method: Method, metric: str, split: str = "test") -> Estimate:
     """
     (values,), queries = paired_trainings([method], metric, split)
     folds = queries.get_level_values("fold").to_numpy()
-    return over_queries_and_starts(values, groups_of(method, queries, split), folds)
+    groups = groups_of(method, queries, split)
+    return over_queries_and_starts(values, groups, folds, method.one_choice)
 
 
 def interval_of_means(methods: Sequence[Method]) -> str:
@@ -283,9 +290,11 @@ def compared(
         (less_a, less_b), _ = paired_trainings([a, b], less, split)
         of_a, of_b = of_a - less_a, of_b - less_b
     folds = queries.get_level_values("fold").to_numpy()
-    repeated = a.repeated and b.repeated
-    test = difference_over_queries_and_starts if repeated else difference_between_folds
-    return test(of_a, of_b, groups_of(a, queries, split), folds)
+    groups = groups_of(a, queries, split)
+    if not (a.repeated and b.repeated):
+        return difference_between_folds(of_a, of_b, groups, folds)
+    one_choice = (a.one_choice, b.one_choice)
+    return difference_over_queries_and_starts(of_a, of_b, groups, folds, one_choice)
 
 
 def over_trials(values: np.ndarray) -> dict[str, float]:

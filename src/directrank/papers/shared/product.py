@@ -62,6 +62,8 @@ class FigureResult:
         times: the measured times that a ``timed`` product plots. They have a file of their own
             because they differ between runs.
         headline: what is to be seen, in a few words; empty for the product's title.
+        finding: the same for a figure of a paper: it takes the place of what the title says after
+            the figure's number.
     """
 
     figure: Figure
@@ -69,6 +71,12 @@ class FigureResult:
     caption: str
     times: pd.DataFrame | None = None
     headline: str = ""
+    finding: str = ""
+
+    def heading(self, title: str) -> str:
+        """What stands above the figure, if the product has this title."""
+        number = title.partition(":")[0]
+        return f"{number}: {self.finding}" if self.finding else self.headline or title
 
 
 class NothingToCompareError(DataError):
@@ -384,7 +392,7 @@ def build(
         if isinstance(drawn, FigureResult):
             # A picture's caption is plain text.
             caption = " ".join([drawn.caption, *said]).replace("**", "")
-            figures.headline(drawn.figure, drawn.headline or item.title)
+            figures.headline(drawn.figure, drawn.heading(item.title))
             rendered = figures.render(drawn.figure, item.title, caption)
             files = {f".{kind}": content for kind, content in rendered.items()}
         else:

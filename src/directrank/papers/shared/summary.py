@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import SubFigure
+from matplotlib.figure import Figure, SubFigure
 
 from directrank.papers.shared import figures
-from directrank.papers.shared.cells import DIFFERENCES
+from directrank.papers.shared.cells import DIFFERENCES, MET
 from directrank.papers.shared.evidence import NOT_COMPARABLE, OTHER_REAL, Evidence
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.product import FigureResult, TableResult, draw
@@ -104,10 +104,20 @@ class _Part:
         return (off | self.cells["status"].isin(list(REMARKS))) & self.comparable
 
     @property
-    def exact(self) -> bool:
-        """Whether every cell is what is printed, so that there is nothing to be seen."""
-        met = (self.cells["drawn"] == 0) & (self.cells["drawn_half_width"].fillna(0.0) == 0)
-        return self.comparable and bool(met.all()) and not self.open.any()
+    def agrees(self) -> bool:
+        """Whether at most one of several cells does not meet the print, which words tell better."""
+        missed = self.cells["status"] != MET
+        return self.comparable and len(missed) > 1 and int(missed.sum()) <= 1
+
+    @property
+    def told(self) -> str:
+        """That the cells meet the print, and which one does not."""
+        missed = self.cells[self.cells["status"] != MET]
+        met = len(self.cells) - len(missed)
+        if missed.empty:
+            return f"{self.title} ({met} cells)"
+        (cell,), (status,) = missed["cell"], missed["status"]
+        return f"{self.title} ({met} of {len(self.cells)} cells; {cell}: {status})"
 
     @property
     def frames(self) -> list[str]:
@@ -139,11 +149,20 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
             "no table of this edition has a value that the paper prints too",
             f"let the edition make one of {', '.join(tables_of(panels))}",
         )
-    told = [part for part in parts if part.exact]
+    told = [part for part in parts if part.agrees]
     if len(told) < len(parts):
-        parts = [part for part in parts if not part.exact]
+        parts = [part for part in parts if not part.agrees]
     else:
         told = []
+    picture = _picture(parts, evidence.edition)
+    data = pd.concat([part.cells for part in parts], ignore_index=True)
+    caption = _caption(evidence, parts, told)
+    if not any(part.panel.timed for part in parts):
+        return FigureResult(picture, data, caption)
+    return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
+
+
+def _picture(parts: Sequence[_Part], edition: str) -> Figure:
     bands = _bands(parts)
     heights = [_AROUND + _ROW * max(len(part.rows) for part in band) for band in bands]
     alone = len(parts) == 1 and len(parts[0].frames) == 1
@@ -156,18 +175,14 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
         places = strip.subfigures(ncols=len(band), width_ratios=widths, squeeze=False)[0]
         for place, part in zip(places, band, strict=True):
             _draw(place, part)
-    data = pd.concat([part.cells for part in parts], ignore_index=True)
-    notes = [text for kind, text in NOTES.items() if (data["data"] == kind).any()]
+    kinds = {kind for part in parts for kind in part.cells["data"]}
+    notes = [text for kind, text in NOTES.items() if kind in kinds]
     if any(part.open.any() for part in parts):
         notes.append("open circles differ from the print by more than their interval")
     if notes:
         said = "; ".join(notes)
-        said = f"{said[0].upper()}{said[1:]} (edition {evidence.edition})"
-        figures.small_print(picture, said)
-    caption = _caption(evidence, parts, told)
-    if not any(part.panel.timed for part in parts):
-        return FigureResult(picture, data, caption)
-    return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
+        figures.small_print(picture, f"{said[0].upper()}{said[1:]} (edition {edition})")
+    return picture
 
 
 def rows_where(column: str, value: str) -> Callable[[pd.DataFrame], pd.Series]:
@@ -355,10 +370,10 @@ def _caption(evidence: Evidence, parts: Sequence[_Part], told: Sequence[_Part]) 
     total = sum(len(part.cells) for part in parts)
     datasets = [name for part in parts for name in part.cells["dataset"].unique() if name]
     text = f"The {total} cells of this edition's tables for which a printed value is known. "
-    for part in told:
+    if told:
         text += (
-            f"Not drawn, because every value is that of the paper: {part.title} "
-            f"({len(part.cells)} cells). "
+            "Not drawn, because the cells agree with the print, within its rounding or their "
+            f"interval: {'; '.join(part.told for part in told)}. "
         )
     if any(part.comparable for part in parts):
         text += (

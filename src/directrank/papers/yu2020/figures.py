@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from directrank.papers.shared import figures
 from directrank.papers.shared.evidence import Evidence, FinishedRun, data_sentence, origin_line
-from directrank.papers.shared.format import spread
+from directrank.papers.shared.format import listed, spread
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult
 from directrank.papers.yu2020.grid import ARCHITECTURES, grid, kept_epochs, reported
@@ -89,11 +89,14 @@ def figure2_sheet(evidence: Evidence, panels: Mapping[str, str]) -> FigureResult
     rows = math.ceil(len(shown) / columns)
     figure = figures.empty_figure(width=2 * figures.COLUMN, height=0.4 + 1.9 * rows)
     places = figure.subfigures(nrows=rows, ncols=columns, squeeze=False).flat
-    frames = []
+    frames, tops = [], []
     for place, (letter, cell) in zip(places, shown.items(), strict=False):
-        curves, _ = _draw_panel(place, cell)
+        curves, top = _draw_panel(place, cell)
         place.suptitle(f"({letter}) {_named(cell)}", x=0.08, ha="left", fontsize=7)
         frames.append(curves)
+        if cell.variant:
+            tops.append(top)
+    _same_limits(tops)
     handles = {
         str(line.get_label()): line
         for ax in figure.axes
@@ -104,17 +107,27 @@ def figure2_sheet(evidence: Evidence, panels: Mapping[str, str]) -> FigureResult
         handles.values(), handles, loc="outside upper center", ncols=len(handles), frameon=False
     )
     runs = [cell.runs[0] for cell in shown.values()]
-    figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
+    codes = [OUTPUTS[name] for name in ARCHITECTURES if name in {c.variant for c in shown.values()}]
+    origin = origin_line([runs[0].dataset], evidence.edition)
+    figures.small_print(figure, "; ".join([*codes, origin]))
     caption = (
         "nDCG@5 on the validation and test set and, below it, what a method optimises on the "
         "training set; for trees, that is nDCG@5 on the training set itself. The letters in "
         "brackets are the paper's, and the architecture of a method is the best by validation "
-        f"nDCG@5. Curves are those of {spread([run.n_trials for run in runs], 'trial')}. "
+        "nDCG@5; the networks' axes of nDCG@5 are the same. "
+        f"Curves are those of {spread([run.n_trials for run in runs], 'trial')}. "
         f"{data_sentence(runs[:1], 'test', 'test set')} "
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
     return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+
+
+def _same_limits(frames: Sequence[Axes]) -> None:
+    """Give all frames the y axis that holds what each shows."""
+    limits = [axes.get_ylim() for axes in frames]
+    for axes in frames:
+        axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def _named(cell: Method) -> str:
@@ -192,37 +205,80 @@ def _panel_curves(history: pd.DataFrame, what: str, trained: pd.Series) -> pd.Da
 def inconsistency(evidence: Evidence) -> FigureResult:
     """The share of pairs that the gradient pulls against their labels, over training, per type."""
     rows = {
-        "pull_against_labels": "pairs pulled\nagainst labels (%)",
-        "net_against_labels": "net gradient\nagainst labels (%)",
+        "pull_against_labels": (
+            "pairs pulled\nagainst labels (%)",
+            "by the pull of the pair itself, through the ranks of its two documents; types 2 and 3 "
+            "exclude such pulls",
+        ),
+        "net_against_labels": (
+            "pairs that the gradient\npulls against labels (%)",
+            "by the whole gradient, to which all other pairs contribute",
+        ),
     }
     what = (
         "The share of the training set's pairs of documents with different labels that the "
         "gradient of a method pulls against their labels, which is the paper's “optimisation "
-        "inconsistency”. Top: by the pull of the pair itself, through the ranks of its two "
-        "documents; types 2 and 3 exclude such pulls. Bottom: by the whole gradient, to which all "
-        "other pairs contribute"
+        "inconsistency”"
     )
-    return _gradients(evidence, rows, what, scale=100.0)
+    return _gradients(evidence, rows, what, 100.0, _seen_of_inconsistency)
+
+
+def _seen_of_inconsistency(data: pd.DataFrame) -> str:
+    most = data[data["quantity"] == "net_against_labels"].groupby("method")["value"].max()
+    of = {kind: most[most.index.str.endswith(kind)].max() for kind in ("type1", "type2", "type3")}
+    return (
+        f"type 1 pulls up to {of['type1']:.0f}% of pairs against their labels, types 2 and 3 "
+        f"up to {max(of['type2'], of['type3']):.1g}%"
+    )
 
 
 def difficulty(evidence: Evidence) -> FigureResult:
     """The size of the gradient on badly ordered pairs, over training, per type."""
     rows = {
-        "pull_on_badly_ordered": "relative pull,\nbadly ordered",
-        "pull_on_far_apart": "relative pull,\nfar apart",
+        "pull_on_badly_ordered": (
+            "pull on badly\nordered pairs\n(on all: 1)",
+            "all badly ordered pairs",
+        ),
+        "pull_on_far_apart": (
+            "pull on those\nfar apart\n(on all: 1)",
+            "those that are badly ordered by more than the standard deviation of their query's "
+            "scores",
+        ),
     }
     what = (
         "The mean size of the pull on badly ordered pairs of documents of the training set, "
         "relative to its mean size over all pairs with different labels; small values are the "
-        "paper's “optimisation difficulty”. Top: all badly ordered pairs. Bottom: those that are "
-        "badly ordered by more than the standard deviation of their query's scores"
+        "paper's “optimisation difficulty”"
     )
-    return _gradients(evidence, rows, what, scale=1.0)
+    return _gradients(evidence, rows, what, 1.0, _seen_of_difficulty)
+
+
+def _seen_of_difficulty(data: pd.DataFrame) -> str:
+    types = data[data["quantity"] == "pull_on_far_apart"].groupby("method")["value"].mean()
+    by_type = types.groupby(types.index.str[-5:]).mean().reindex(["type1", "type2", "type3"])
+    hardest = str(by_type.idxmax())
+    return (
+        f"on badly ordered pairs with distant scores, type {hardest[-1]} pulls "
+        f"{by_type.max():.1f} times as hard as on all"
+    )
 
 
 def _gradients(
-    evidence: Evidence, rows: Mapping[str, str], what: str, scale: float
+    evidence: Evidence,
+    rows: Mapping[str, tuple[str, str]],
+    what: str,
+    scale: float,
+    seen: Callable[[pd.DataFrame], str],
 ) -> FigureResult:
+    """Quantities of the gradient over training, a row of frames for each that is not 0 throughout.
+
+    Args:
+        evidence: with the runs.
+        rows: quantity → label of its axis, and what it is for the caption.
+        what: what all of them are.
+        scale: their factor.
+        seen: says what is to be seen in the data.
+    """
     cells = by_method(evidence.runs(ARCHITECTURES["R4.L"]), "exclude")
     runs = {name: cell.runs[0] for name, cell in cells.items()}
     frames = []
@@ -240,17 +296,20 @@ def _gradients(
     if not frames:
         raise DataError("no type was run in R4.L", f"let the edition run {ARCHITECTURES['R4.L']}")
     data = pd.concat(frames, ignore_index=True)
+    largest = data.groupby("quantity")["value"].max()
+    shown = [quantity for quantity in rows if largest[quantity] > 0] or list(rows)
     figure, axes = figures.new_figure(
-        width=2 * figures.COLUMN, height=3.2, nrows=2, ncols=4, sharex=True, sharey="row"
-    )
+        width=2 * figures.COLUMN, height=0.8 + 1.2 * len(shown), nrows=len(shown), ncols=4,
+        sharex=True, sharey="row", squeeze=False,
+    )  # fmt: skip
     names = ["type 1", "type 2", "type 3", "ApproxNDCG"]
-    for row, (quantity, title) in enumerate(rows.items()):
+    for row, quantity in enumerate(shown):
         for column, objective in enumerate(OBJECTIVES):
             part = data[(data["objective"] == objective) & (data["quantity"] == quantity)]
             _types(axes[row, column], part, names)
             if row == 0:
                 axes[row, column].set_title(objective)
-        axes[row, 0].set_ylabel(title)
+        axes[row, 0].set_ylabel(rows[quantity][0])
         axes[row, 0].set_ylim(bottom=0)
     for ax in axes[-1]:
         ax.set_xlabel("epoch")
@@ -265,14 +324,18 @@ def _gradients(
     )
     some = list(runs.values())
     figures.small_print(figure, origin_line([some[0].dataset], evidence.edition))
+    places = ["Top: ", "Bottom: "] if len(shown) > 1 else ["Drawn: "]
+    said = [place + rows[quantity][1] for place, quantity in zip(places, shown, strict=True)]
+    said += [f"Not drawn, because it is 0 for all: {rows[q][1]}" for q in rows if q not in shown]
     caption = (
-        f"{what}. Values are means over queries in R4.L, by the objective that is optimised, with "
-        f"{spread([run.n_trials for run in some], 'trial')} (the first of each fold). "
+        f"{what}. {'. '.join(said)}. Values are means over queries in R4.L, by the objective that "
+        f"is optimised, with {spread([run.n_trials for run in some], 'trial')} (the first of each "
+        "fold). "
         f"{data_sentence(some[:1], 'test', 'test set')} The paper has no such figure and argues "
         f"from the formulas. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", some[0].dataset.title)
-    return FigureResult(figure, data, caption)
+    return FigureResult(figure, data, caption, finding=seen(data))
 
 
 def _types(axes: Axes, data: pd.DataFrame, names: Sequence[str]) -> None:
@@ -304,6 +367,8 @@ def ties(evidence: Evidence) -> FigureResult:
     if not rows:
         raise DataError("no network was run", f"let the edition run {', '.join(ARCHITECTURES)}")
     data = pd.DataFrame(rows)
+    tied = data.groupby("architecture")["tied_pairs"].max()
+    shown = [name for name in ARCHITECTURES if tied.get(name, 0) > 0] or list(tied.index)
     methods = list(dict.fromkeys(data["method"]))
     figure, axes = figures.new_figure(
         width=2 * figures.COLUMN, height=1.0 + 0.16 * len(methods), nrows=1, ncols=3, sharey=True
@@ -314,9 +379,11 @@ def ties(evidence: Evidence) -> FigureResult:
         "ndcg@20": "effect on nDCG@20 (points)",
     }
     for ax, (column, title) in zip(axes, panels.items(), strict=True):
-        for number, architecture in enumerate(ARCHITECTURES):
+        ax.axvline(0, color="#777777", linewidth=0.8, zorder=0.5)
+        for number, architecture in enumerate(shown):
             part = data[data["architecture"] == architecture]
-            places = part["method"].map(methods.index).to_numpy() + 0.16 * (number - 1.5)
+            apart = 0.2 * (number - (len(shown) - 1) / 2)
+            places = part["method"].map(methods.index).to_numpy() + apart
             look = figures.SERIES[number] | {"linestyle": "none", "markersize": 3}
             label = OUTPUTS[architecture] if ax is axes[0] else None
             ax.plot(100 * part[column], places, label=label, **look)
@@ -328,6 +395,7 @@ def ties(evidence: Evidence) -> FigureResult:
     runs = [run for some in everything.values() for cell in some.values() for run in cell.runs]
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
     caption = (
+        f"{_without_ties(tied, shown)}"
         "Left: the share of a test query's pairs of documents whose scores are equal, as a mean "
         "over queries at the epoch that was kept. Middle and right: nDCG with tied documents in "
         "the order of the file minus its exact mean over all their orders. "
@@ -336,7 +404,20 @@ def ties(evidence: Evidence) -> FigureResult:
         f"would favour ties. Edition {evidence.edition}."
     )
     data.insert(0, "dataset", runs[0].dataset.title)
-    return FigureResult(figure, data, caption)
+    effect = 100 * data[["ndcg@5", "ndcg@20"]].abs().to_numpy().max()
+    finding = (
+        f"with ReLU as output up to {100 * tied.max():.0f}% of pairs are tied, whose order changes "
+        f"nDCG by at most {effect:.2f} points"
+        if shown == ["R5"]
+        else ""
+    )
+    return FigureResult(figure, data, caption, finding=finding)
+
+
+def _without_ties(tied: pd.Series, shown: Sequence[str]) -> str:
+    """A sentence that names the architectures that are not drawn, because they tie nothing."""
+    rest = [name for name in ARCHITECTURES if name in tied.index and name not in shown]
+    return f"{listed(rest)} tie no pair and are not drawn. " if rest else ""
 
 
 def tied_share(cell: Method) -> float:
