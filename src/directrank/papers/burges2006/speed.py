@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy import stats
 
 from directrank.papers.shared import figures
@@ -196,22 +197,9 @@ def figure1b(evidence: Evidence) -> FigureResult:
     for method in (V1, V2):
         if method not in timed:
             raise DataError(f"'{method}' was not timed", "run V1 and V2 of 'lengths'")
-    picture, axes = figures.new_figure(height=2.5)
     rows, times, words = [], [], []
-    for number, method in enumerate(m for m in (V2, V1, V2_BOTH) if m in timed):
+    for method in (m for m in (V2, V1, V2_BOTH) if m in timed):
         some = timed[method]
-        x = np.array([t.documents for t in some])
-        line, look = slope(some), figures.SERIES[number]
-        low = [t.median - t.seconds.min() for t in some]
-        high = [t.seconds.max() - t.median for t in some]
-        axes.errorbar(x, [t.median for t in some], yerr=[low, high],
-                      color=look["color"], linestyle="none", marker=look["marker"])  # fmt: skip
-        axes.plot(
-            x,
-            np.exp(line.intercept) * x**line.slope,
-            label="\n".join([*TITLES[method].split(", "), f"slope {line.slope:.2f}"]),
-            **figures.line(number),
-        )
         printed = f" (paper {published(evidence, SLOPES[method]):g})" if method in SLOPES else ""
         words.append(f"{TITLES[method]} {_range(slopes(some), 3)}{printed}")
         for timing in some:
@@ -227,10 +215,9 @@ def figure1b(evidence: Evidence) -> FigureResult:
                 facts | {"process": process, "seconds_per_epoch": seconds}
                 for process, seconds in enumerate(timing.seconds, start=1)
             ]
-    axes.set(xlabel="Number of Documents", ylabel="Seconds per Epoch", xscale="log", yscale="log")
-    figures.label_ends(axes)
-    for axis in (axes.xaxis, axes.yaxis):
-        figures.plain_log_ticks(axis)
+    picture = draw_times(timed)
+    dataset = evidence.runs("lengths")[0].dataset
+    figures.small_print(picture, origin_line([dataset], evidence.edition))
     lengths = [timing.length for timing in timed[V1]]
     queries = timed[V1][0].documents // timed[V1][0].length
     caption = (
@@ -243,7 +230,46 @@ def figure1b(evidence: Evidence) -> FigureResult:
         "the times that a quadratic method can reach, suggest 1 000 queries of 4 to 512 "
         f"documents. Edition {evidence.edition}."
     )
-    return FigureResult(picture, pd.DataFrame(rows), caption, pd.DataFrame(times))
+    return FigureResult(
+        picture, pd.DataFrame(rows), caption, pd.DataFrame(times), finding=_seen_of_times(timed)
+    )
+
+
+def draw_times(timed: Mapping[str, Sequence[Timing]]) -> Figure:
+    """The picture of :func:`figure1b`.
+
+    Args:
+        timed: algorithm → timings by rising length.
+    """
+    picture, axes = figures.new_figure(height=2.5)
+    for number, method in enumerate(m for m in (V2, V1, V2_BOTH) if m in timed):
+        some = timed[method]
+        x = np.array([t.documents for t in some])
+        line, look = slope(some), figures.SERIES[number]
+        low = [t.median - t.seconds.min() for t in some]
+        high = [t.seconds.max() - t.median for t in some]
+        axes.errorbar(x, [t.median for t in some], yerr=[low, high],
+                      color=look["color"], linestyle="none", marker=look["marker"])  # fmt: skip
+        axes.plot(
+            x,
+            np.exp(line.intercept) * x**line.slope,
+            label="\n".join([*TITLES[method].split(", "), f"slope {line.slope:.2f}"]),
+            **figures.line(number),
+        )
+    axes.set(xlabel="Number of Documents", ylabel="Seconds per Epoch", xscale="log", yscale="log")
+    figures.label_ends(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        figures.plain_log_ticks(axis)
+    return picture
+
+
+def _seen_of_times(timed: Mapping[str, Sequence[Timing]]) -> str:
+    """How time grows with the length of lists, in a few words."""
+    growth = {method: slope(timed[method]).slope for method in (V1, V2)}
+    return (
+        f"time grows with the number of documents to the power of {growth[V1]:.2f} pair by pair "
+        f"(V1), and of {growth[V2]:.2f} with forces (V2)"
+    )
 
 
 def table_figure1(evidence: Evidence) -> TableResult:

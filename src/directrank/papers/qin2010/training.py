@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from directrank.papers.qin2010.accuracy import OWN_AP
@@ -139,14 +140,10 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         setting: dotted path of the steepness that is varied.
     """
     run = evidence.only_run(experiment)
-    figure, axes = figures.new_figure(height=2.4)
     frames = []
-    for number, (value, history) in enumerate(candidates(run, setting).items()):
+    for value, history in candidates(run, setting).items():
         curves = error_curves(history)
         low, median, high = np.quantile(curves, (0.25, 0.5, 0.75), axis=1)
-        look = figures.line(number)
-        axes.fill_between(curves.index, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        axes.plot(curves.index, median, label=f"{SYMBOLS[setting]} = {value:g}", **look)
         frames.append(
             pd.DataFrame(
                 evidence.about(run.dataset)
@@ -162,10 +159,8 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
                 }
             )
         )
-    axes.set(xlabel="epochs t", ylabel="error ρ", xscale="log", yscale="log")
-    figures.label_ends(axes)
-    for axis in (axes.xaxis, axes.yaxis):
-        figures.plain_log_ticks(axis)
+    data = pd.concat(frames, ignore_index=True)
+    figure = draw_errors(data)
     figures.small_print(figure, origin_line([run.dataset], evidence.edition))
     spec = run.result.spec
     measure = {"approx_ap": "AP", "approx_ndcg": "NDCG@n"}[spec["loss"]["name"]]
@@ -184,7 +179,38 @@ def error_figure(evidence: Evidence, experiment: str, setting: str) -> FigureRes
         "text gives more than 95 % for every curve of AP at β = 10 and more than 98 % at α = 100. "
         f"{evidence.sources([run], 'validation set', 'vali')}"
     )
-    return FigureResult(figure, pd.concat(frames, ignore_index=True), caption)
+    return FigureResult(figure, data, caption, finding=_seen_of_errors(data))
+
+
+def draw_errors(data: pd.DataFrame) -> Figure:
+    """The picture of the rows of :func:`error_figure`."""
+    figure, axes = figures.new_figure(height=2.4)
+    symbol = SYMBOLS[data["parameter"].iloc[0]]
+    for number, (value, curve) in enumerate(data.groupby("value")):
+        look = figures.line(number)
+        quartiles = (curve["lower_quartile"], curve["upper_quartile"])
+        axes.fill_between(
+            curve["epoch"], *quartiles, color=look["color"], alpha=0.15, linewidth=0
+        )  # fmt: skip
+        axes.plot(curve["epoch"], curve["median"], label=f"{symbol} = {value:g}", **look)
+    axes.set(
+        xlabel="epochs t", ylabel="error ρ, |approximate − exact|", xscale="log", yscale="log"
+    )  # fmt: skip
+    figures.label_ends(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        figures.plain_log_ticks(axis)
+    return figure
+
+
+def _seen_of_errors(data: pd.DataFrame) -> str:
+    """The errors at the end of training with the least and the greatest steepness."""
+    symbol = SYMBOLS[data["parameter"].iloc[0]]
+    ends = data.groupby("value")["median"].last()
+    (low, first), (high, last) = ends.iloc[[0, -1]].items()
+    return (
+        f"the error ends at {first:.2g} with {symbol}\u00a0=\u00a0{low:g} and at {last:.2g} with "
+        f"{symbol}\u00a0=\u00a0{high:g}"
+    )
 
 
 def best_of(

@@ -200,7 +200,7 @@ def plain_log_ticks(axis: Axis) -> None:
     """
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain_number(value)))
     axis.set_minor_formatter(NullFormatter())
-    for subs in (tuple(range(1, 10)), (1, 2, 5), (1, 3), (1,)):
+    for subs in (tuple(range(1, 10)), (1, 2, 3, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
         axis.set_major_locator(LogLocator(subs=subs))
         axis.axes.figure.draw_without_rendering()  # type: ignore[union-attr]
         boxes = [tick.label1.get_window_extent().padded(4) for tick in _visible_ticks(axis)]

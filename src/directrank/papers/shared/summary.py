@@ -158,8 +158,25 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     data = pd.concat([part.cells for part in parts], ignore_index=True)
     caption = _caption(evidence, parts, told)
     if not any(part.panel.timed for part in parts):
-        return FigureResult(picture, data, caption)
+        return FigureResult(picture, data, caption, finding=_seen(parts))
     return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
+
+
+def _seen(parts: Sequence[_Part]) -> str:
+    """How many cells differ from print or, on other data, how far apart methods are in both."""
+    compared = [part for part in parts if part.comparable]
+    if compared:
+        differ = sum(int(part.open.sum()) for part in compared)
+        return (
+            f"{differ or 'none'} of {sum(len(part.cells) for part in compared)} cells "
+            f"{'differs' if differ == 1 else 'differ'} from the print by more than their interval"
+        )
+    frames = parts[0].cells.groupby("frame")[["drawn", "drawn_published"]]
+    here, printed = (frames.max() - frames.min()).max()
+    return (
+        f"methods are up to {here:.2g} apart here and up to {printed:.2g} in print "
+        f"({parts[0].panel.title})"
+    )
 
 
 def _picture(parts: Sequence[_Part], edition: str) -> Figure:
