@@ -297,3 +297,7 @@ def test_the_page_of_artificial_data_says_so(tmp_path):
     prepare("cubic", tmp_path, tmp_path / "c", settings={"queries": {"train": 2, "test": 2}})
     write_pages([tmp_path / "c"], tmp_path / "pages")
     assert "Artificial data" in (tmp_path / "pages/cubic.md").read_text()
+    picture = (tmp_path / "pages/cubic.svg").read_text()
+    assert "<!-- Artificial data, generated -->" in picture
+    assert "<!-- Every training query" in picture  # all lists are of one length
+    assert "the best single feature" in picture

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from directrank.papers.bruch2019.figures import draw_sweep, seen_in_sweep
+from directrank.papers.shared.figures import style
 from directrank.papers.shared.format import signed
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN
 from papers_synthetic import (
@@ -222,3 +224,25 @@ def test_a_picture_of_other_real_data_says_so(tmp_path: Path) -> None:
     csv(tmp_path, "figure2", {"alpha_sweep": entries})
     picture = (tmp_path / "figure2.svg").read_text(encoding="utf-8")
     assert "OHSUMED: real, not the paper's data (edition demo)" in picture
+
+
+def test_the_frames_of_figure_2_have_one_range_and_the_title_says_how_much_ndcg_changes() -> None:
+    cells = [("1", 80.0, 90.0), ("10", 81.5, 90.25), ("200", 79.5, 89.75)]
+    data = pd.DataFrame(
+        [
+            {"alpha": alpha, "metric": metric, "mean": mean, "half_width": 0.1}
+            for alpha, *means in cells
+            for metric, mean in zip(("NDCG@1", "NDCG@10"), means, strict=True)
+        ]
+    )
+    with style():
+        frames = draw_sweep(data, "metric", "α").axes
+    assert len(frames) == 2
+    spans = [np.subtract(*axes.get_ylim()) for axes in frames]
+    assert spans[0] == pytest.approx(spans[1])
+    seen = seen_in_sweep(data, "metric").replace("\u00a0", " ")
+    assert seen == "NDCG@10 is highest at α = 10 and 0.50 points lower at α = 200"
+    wide = data.query("metric == 'NDCG@1'").assign(width="64 units")
+    narrow = wide.assign(width="128 units", mean=80.0)
+    both = pd.concat([wide, narrow])
+    assert seen_in_sweep(both, "width") == "NDCG@1 varies most with 64 units, by 2.00 points"

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from directrank.papers.burges2006.choices import RECIPES
+from directrank.papers.burges2006.ndcg import DIFFERENCE, seen_of_levels
 from directrank.papers.burges2006.speed import V1, V1_EACH, V2, V2_STORED
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
@@ -464,3 +465,13 @@ def test_claims_about_the_top_and_about_the_nets(tmp_path: Path) -> None:
     entries = four(tmp_path / "w" / "runs", worse, dataset="web30k")
     found = claims(tmp_path / "w", {"figure2b": {"intranet": entries}})
     assert found.loc[("D17", "overall")]["verdict"] == CONTRADICTED
+
+
+def test_the_title_of_figure_2_says_at_how_many_levels_lambdarank_is_ahead() -> None:
+    gaps = pd.DataFrame(
+        {"quantity": DIFFERENCE, "net": "linear", "level": [1, 2, 3], "ndcg": [0.02, 0.01, -0.01]}
+    )
+    said = "LambdaRank is above RankNet at 2 of 3 levels"
+    assert seen_of_levels(gaps.assign(half_width=0.015)) == f"{said}; 1 interval is above 0"
+    assert seen_of_levels(gaps.assign(half_width=0.03)) == f"{said}; no interval is above 0"
+    assert seen_of_levels(gaps.assign(half_width=np.nan)) == said

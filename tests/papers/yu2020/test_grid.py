@@ -24,6 +24,7 @@ from directrank.papers.shared.verdicts import (
     UNMEASURED,
 )
 from directrank.papers.yu2020.claims import claim_nerr
+from directrank.papers.yu2020.figures import seen_of_inconsistency, shown_of
 from directrank.papers.yu2020.grid import (
     ARCHITECTURES,
     GRID,
@@ -354,6 +355,21 @@ def test_figures_of_gradients_and_ties_show_what_was_watched(
     rows = data.set_index(["method", "architecture"])
     assert rows.loc[("AP-type3", "R5"), "tied_pairs"] == pytest.approx(0.44)
     assert rows.loc[("AP-type3", "R4.L"), "tied_pairs"] == pytest.approx(0.04)
+
+
+def test_a_row_of_gradients_that_is_0_throughout_is_told_and_not_drawn() -> None:
+    rows = [
+        {"method": f"AP-type{kind}", "objective": "AP", "quantity": quantity, "step": 1}
+        | {"value": 4.0 * (kind == 1) * (quantity == "net_against_labels")}
+        for kind in (1, 2, 3)
+        for quantity in ("pull_against_labels", "net_against_labels")
+    ]
+    data = pd.DataFrame(rows)
+    assert shown_of(data, ["pull_against_labels", "net_against_labels"]) == ["net_against_labels"]
+    assert shown_of(data.assign(value=0.0), ["pull_against_labels"]) == ["pull_against_labels"]
+    assert seen_of_inconsistency(data) == (
+        "type 1 pulls up to 4% of pairs against their labels, types 2 and 3 up to 0%"
+    )
 
 
 def test_a_missing_quantity_names_the_setting_that_records_it(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def figure(evidence: Evidence, experiment: str, nets: Sequence[str], what: str) 
         "The paper gives this figure's values only as a picture, so none are drawn beside ours. "
         f"Edition {evidence.edition}."
     )
-    return FigureResult(picture, data, text, finding=_seen(data))
+    return FigureResult(picture, data, text, finding=seen_of_levels(data))
 
 
 def draw(data: pd.DataFrame) -> Figure:
@@ -159,7 +159,7 @@ def draw(data: pd.DataFrame) -> Figure:
     return picture
 
 
-def _seen(data: pd.DataFrame) -> str:
+def seen_of_levels(data: pd.DataFrame) -> str:
     """At how many levels LambdaRank is ahead of RankNet, in a few words."""
     gaps = data[data["quantity"] == DIFFERENCE]
     if gaps.empty:
@@ -171,7 +171,8 @@ def _seen(data: pd.DataFrame) -> str:
         said = f"LambdaRank is above RankNet in {ahead} of {len(gaps)} comparisons"
     if gaps["half_width"].isna().all():
         return said
-    return f"{said}; {'no interval is' if not sure else f'{sure} intervals are'} above 0"
+    intervals = {0: "no interval is", 1: "1 interval is"}.get(sure, f"{sure} intervals are")
+    return f"{said}; {intervals} above 0"
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, shift: float, label: str, series: int) -> None:

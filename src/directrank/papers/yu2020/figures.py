@@ -220,10 +220,11 @@ def inconsistency(evidence: Evidence) -> FigureResult:
         "gradient of a method pulls against their labels, which is the paper's “optimisation "
         "inconsistency”"
     )
-    return _gradients(evidence, rows, what, 100.0, _seen_of_inconsistency)
+    return _gradients(evidence, rows, what, 100.0, seen_of_inconsistency)
 
 
-def _seen_of_inconsistency(data: pd.DataFrame) -> str:
+def seen_of_inconsistency(data: pd.DataFrame) -> str:
+    """Which types pull pairs against their labels, in a few words."""
     most = data[data["quantity"] == "net_against_labels"].groupby("method")["value"].max()
     of = {kind: most[most.index.str.endswith(kind)].max() for kind in ("type1", "type2", "type3")}
     return (
@@ -250,10 +251,11 @@ def difficulty(evidence: Evidence) -> FigureResult:
         "relative to its mean size over all pairs with different labels; small values are the "
         "paper's “optimisation difficulty”"
     )
-    return _gradients(evidence, rows, what, 1.0, _seen_of_difficulty)
+    return _gradients(evidence, rows, what, 1.0, seen_of_difficulty)
 
 
-def _seen_of_difficulty(data: pd.DataFrame) -> str:
+def seen_of_difficulty(data: pd.DataFrame) -> str:
+    """Which type pulls hardest where it should, in a few words."""
     types = data[data["quantity"] == "pull_on_far_apart"].groupby("method")["value"].mean()
     by_type = types.groupby(types.index.str[-5:]).mean().reindex(["type1", "type2", "type3"])
     hardest = str(by_type.idxmax())
@@ -296,8 +298,7 @@ def _gradients(
     if not frames:
         raise DataError("no type was run in R4.L", f"let the edition run {ARCHITECTURES['R4.L']}")
     data = pd.concat(frames, ignore_index=True)
-    largest = data.groupby("quantity")["value"].max()
-    shown = [quantity for quantity in rows if largest[quantity] > 0] or list(rows)
+    shown = shown_of(data, list(rows))
     figure, axes = figures.new_figure(
         width=2 * figures.COLUMN, height=0.8 + 1.2 * len(shown), nrows=len(shown), ncols=4,
         sharex=True, sharey="row", squeeze=False,
@@ -336,6 +337,12 @@ def _gradients(
     )
     data.insert(0, "dataset", some[0].dataset.title)
     return FigureResult(figure, data, caption, finding=seen(data))
+
+
+def shown_of(data: pd.DataFrame, quantities: Sequence[str]) -> list[str]:
+    """The quantities that are not 0 throughout; all of them if each one is."""
+    largest = data.groupby("quantity")["value"].max()
+    return [name for name in quantities if largest[name] > 0] or list(quantities)
 
 
 def _types(axes: Axes, data: pd.DataFrame, names: Sequence[str]) -> None:
