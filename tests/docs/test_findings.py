@@ -323,8 +323,6 @@ def first_page() -> Iterator[str]:
     (everywhere,) = {leads("table_figure2a", net) for net in ("two_layer", "linear")}
     levels_led = f"at all {WORDS[everywhere]} truncation levels"
     yield f"LambdaRank beats RankNet on the artificial data of its paper, {levels_led}"
-    assert leads("table_figure3", "two_layer") == everywhere
-    yield "On one fold of MSRD two-layer LambdaRank leads, too"
     assert (fewer_queries("two_layer")["difference"] < 0).all()
     yield "With fewer queries and epochs two-layer LambdaRank is behind or tied"
     lead = of_claim("D07").query("comparison.str.contains('Ranking SVM')").iloc[0]
@@ -342,9 +340,20 @@ def first_page() -> Iterator[str]:
     assert compared["outcome"].str.startswith("equivalent").all()
     yield "NeuralNDCGᵀ is equivalent to LambdaRank"
     assert verdict("C23") == INCONCLUSIVE
-    separated = csv("paper_tables/real/claims_by_collection.csv").query("claim == 'C23'")
-    assert not set(separated["verdict"]) & {SUPPORTED, CONTRADICTED}
-    yield "Under one protocol no collection separates them; the claim is"
+    pairs = csv("paper_tables/real/one_protocol/table_training_size.csv")
+    (pair,) = pairs.query(
+        "train_queries == train_queries.max() and method == 'RankNet' and other == 'LambdaRank'"
+    ).itertuples()
+    yield (
+        f"Under one protocol it is {-pair.difference:.3f} above RankNet on MSRD, of "
+        f"{len(pairs) // pairs['train_queries'].nunique()} pairs (corrected p "
+        f"{pair.p_corrected:.3f}), and not significantly elsewhere; the claim is"
+    )
+    for name in ("ohsumed", "mq2008", "clueweb09"):
+        every = protocol(name, "_pairs").query("scorer == other_scorer")
+        own = every.query("method == 'RankNet' and other == 'LambdaRank'")
+        assert len(own) >= 2
+        assert not set(own["verdict"]) & {"better", "worse"}
     chosen = file("paper_tables/real/which_loss.md").read_text(encoding="utf-8")
     tied, every = tied_over_collections(chosen)
     yield f"{tied} of {every} losses are tied over four collections"

@@ -94,7 +94,7 @@ rule which_loss:
         compared=rules.compared.output,
         values=STUDY.product_files("values"),
         settings=STUDY.tables_of_one_protocol("_settings.csv"),
-        times=STUDY.tables_of_one_protocol("_trees_times.csv"),
+        times=STUDY.training_times(),
         sizes=STUDY.training_sizes(),
     output:
         page=f"paper_tables/{EDITION}/which_loss.md",
@@ -109,11 +109,12 @@ rule which_loss:
     params:
         code=lambda wildcards: edition.which_loss_code(),
         sizes=edition.sizes_option,
+        times=edition.times_option,
     message:
         "Writing which loss to take"
     shell:
         '"$PYTHON" -m directrank page losses {input.compared:q} --out {output.page:q} {params.sizes}'
-        " > {log:q} 2>&1"
+        " {params.times} > {log:q} 2>&1"
 
 
 rule manifest:

@@ -142,6 +142,14 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
         type=Path,
         help="the values of figure_training_size, to say what holds with more training queries",
     )
+    losses.add_argument(
+        "--times",
+        metavar="CSV",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="figure_*_time_times.csv of the collections, to say how long trees train",
+    )
     losses.set_defaults(run=_losses_page)
 
     leaderboard = subparsers.add_parser(
@@ -350,7 +358,7 @@ def _losses_page(options: argparse.Namespace) -> None:
     from directrank.papers.one_protocol.choice_page import write
 
     sizes = options.training_sizes and pd.read_csv(options.training_sizes)
-    for path in write(read(options.compared), options.out, sizes):
+    for path in write(read(options.compared, times=options.times), options.out, sizes):
         print(path)
 
 

@@ -227,7 +227,7 @@ def _draw_information(axes: Axes, single: np.ndarray, by_chance: float) -> None:
 
     axes.hist(single, bins=20, color=look.SKY, edgecolor=look.BLUE, linewidth=0.4)
     axes.axvline(by_chance, color=look.BLACK, linestyle="--", linewidth=0.8)
-    axes.set(xlabel="NDCG@10 of one feature", ylabel="features")
+    axes.set(xlabel="NDCG@10 of one feature (training)", ylabel="features")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
 

@@ -462,6 +462,11 @@ class Workflow:
         files = self.product_files("figure", ".csv")
         return [name for name in files if name.endswith("/figure_training_size.csv")]
 
+    def training_times(self) -> list[str]:
+        """The measured training times of the methods of one protocol, a file per collection."""
+        end = "_time" + papers.TIMES
+        return [name for name in self.product_files("figure", end) if "/one_protocol/" in name]
+
     def compared(self) -> str:
         """The collections and losses of one protocol, as JSON; empty unless they are compared."""
         return json_text(compared(self.study)) if self.compares_losses() else ""
@@ -694,6 +699,11 @@ def values_option(wildcards: Any, input: Any) -> str:
 def sizes_option(wildcards: Any, input: Any) -> str:
     """The option that names values by the number of training queries; empty if there are none."""
     return _option("--training-sizes", input.sizes)
+
+
+def times_option(wildcards: Any, input: Any) -> str:
+    """The option that names measured training times; empty if there are none."""
+    return _option("--times", input.times)
 
 
 def _option(name: str, files: Sequence[str]) -> str:

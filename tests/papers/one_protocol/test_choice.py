@@ -77,8 +77,9 @@ def made(
         write_published(
             folder, name, {**of_losses, **trees}, title=name.upper(), spread=0.003, trees=[*trees]
         )
-        seconds = pd.Series(SECONDS, name="seconds").rename_axis("method")
-        seconds.to_csv(folder / f"table_{name}_trees_times.csv")
+        seconds = pd.Series(SECONDS, name="seconds").rename_axis("method").reset_index()
+        about = {"dataset": name.upper(), "scorer": "trees"}
+        seconds.assign(**about).to_csv(folder / f"figure_{name}_time_times.csv", index=False)
         candidates = [
             {"method": method, "scorer": scorer, "candidate": number, "learning_rate": rate,
              "setting": "tau" if method == "NeuralNDCG" else None, "value": value, "mean": mean,
@@ -108,7 +109,8 @@ def made(
         ],
     }
     (folder / "compared.json").write_text(json.dumps(facts), encoding="utf-8")
-    return read(folder / "compared.json", folder / "losses.csv")
+    times = sorted(folder.glob("figure_*_time_times.csv"))
+    return read(folder / "compared.json", folder / "losses.csv", times)
 
 
 @pytest.fixture(scope="module")

@@ -633,7 +633,7 @@ def test_a_choice_that_trainings_share_is_known_to_the_tests_of_runs_and_of_publ
     of_runs = protocol(gather(read_json(plan), tmp_path / "runs"), "ohsumed")
     assert all(of_runs.one_choice)
     pd.testing.assert_frame_equal(of_file.pairs, of_runs.pairs, atol=1e-6)
-    assert "which is taken to be 15% of the variance of a training" in of_file.scale()
+    assert "15% of a training's variance is taken to come from this choice" in of_file.scale()
     wider = of_file.pairs["error"] / each.pairs["error"]
     assert (wider >= 1 - 1e-6).all()
     assert wider.median() > 1.05

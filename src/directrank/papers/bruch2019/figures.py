@@ -170,7 +170,8 @@ def _sweep(
     """A line with intervals for each value of the column ``lines``, over equal steps."""
     ranks = listed([f"{cutoff}" for cutoff in CUTOFFS if f"NDCG@{cutoff}" in set(data["metric"])])
     figure = draw_sweep(data, lines, axis)
-    figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
+    origin = origin_line([runs[0].dataset], evidence.edition)
+    figures.small_print(figure, f"{of_sweep(data)}; {origin}")
     caption = _sweep_caption(evidence, runs, what, ranks, remark)
     return FigureResult(figure, data, caption, finding=seen_in_sweep(data, lines))
 
@@ -224,6 +225,12 @@ def seen_in_sweep(data: pd.DataFrame, lines: str) -> str:
         f"NDCG@{CUTOFFS[-1]} is highest {at}{curve.idxmax()} and "
         f"{curve.max() - curve.min():.2f} points lower {at}{curve.idxmin()}"
     )
+
+
+def of_sweep(data: pd.DataFrame) -> str:
+    """What marks and bars are, for the foot of the picture."""
+    bars = ", with 95% intervals" if data["half_width"].notna().any() else ""
+    return f"{data['split'].iloc[0].capitalize()} set, means over trials{bars}"
 
 
 def _steps(data: pd.DataFrame) -> str:

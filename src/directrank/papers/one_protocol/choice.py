@@ -98,7 +98,8 @@ class Results:
         methods: the losses of the comparison.
         ensembles: its boosted trees.
         tables: the folder of the comparison's files.
-        benchmark: the file of measured times and memory.
+        benchmark: the file of measured times and memory of losses.
+        times: the files of measured training times, one per collection.
     """
 
     edition: str
@@ -107,6 +108,7 @@ class Results:
     ensembles: Sequence[Ensemble]
     tables: Path
     benchmark: Path
+    times: Sequence[Path] = ()
 
     @cached_property
     def studies(self) -> dict[str, Losses]:
@@ -138,15 +140,22 @@ class Results:
         """Collection → what it says of boosted trees."""
         return {name: Trees(study.every) for name, study in self.studies.items()}
 
+    def seconds(self, collections: Sequence[ComparedCollection]) -> pd.DataFrame:
+        """The time that one configuration of an ensemble takes to train: a row per ensemble, a
+        column per collection; only what is known on every one."""
+        known = [self._seconds[one.title] for one in collections if one.title in self._seconds]
+        if not known or len(known) < len(collections):
+            return pd.DataFrame()
+        return pd.concat(known, axis=1, join="inner")
+
     @cached_property
-    def seconds(self) -> Mapping[str, float]:
-        """The time that one configuration of an ensemble takes to train, the mean over
-        collections, of those whose time is known on every one."""
-        files = [self.tables / f"table_{one.name}_trees_times.csv" for one in self.collections]
-        if not all(file.exists() for file in files):
-            return {}
-        times = [pd.read_csv(file).set_index("method")["seconds"] for file in files]
-        return dict(pd.concat(times, axis=1, join="inner").mean(axis=1).items())
+    def _seconds(self) -> dict[str, pd.Series]:
+        frames = [pd.read_csv(file).query("scorer == 'trees'") for file in self.times]
+        return {
+            frame["dataset"].iloc[0]: frame.set_index("method")["seconds"]
+            for frame in frames
+            if len(frame)
+        }
 
     def moves(self, name: str, collections: Sequence[ComparedCollection]) -> tuple[str, float]:
         """A method's own setting, and how far validation NDCG@10 moves with it: the mean over
@@ -213,18 +222,19 @@ class Results:
         return float(found.iloc[0]) if len(found) else None
 
 
-def read(file: Path, benchmark: Path = BENCHMARK) -> Results:
+def read(file: Path, benchmark: Path = BENCHMARK, times: Sequence[Path] = ()) -> Results:
     """The results of an edition.
 
     Args:
         file: ``compared.json`` of the edition, beside the files of its comparison.
         benchmark: the measured time and memory of the losses.
+        times: the files of training times, one per collection.
     """
     facts = json.loads(file.read_text(encoding="utf-8"))
     collections = [ComparedCollection(**one) for one in facts["collections"]]
     methods = [ComparedLoss(**one) for one in facts["methods"]]
     ensembles = [Ensemble(**one) for one in facts["trees"]]
-    return Results(facts["edition"], collections, methods, ensembles, file.parent, benchmark)
+    return Results(facts["edition"], collections, methods, ensembles, file.parent, benchmark, times)
 
 
 @dataclass(frozen=True)
@@ -346,7 +356,8 @@ def advice_on_trees(results: Results, collections: Sequence[ComparedCollection])
         for one, other in zip([whole, *every], [of_losses, *losses], strict=True)
     )
     moves = _moves(results, among, collections)
-    return advise(Field(standing, singles, results.seconds, moves))
+    seconds = results.seconds(collections).mean(axis=1).to_dict()
+    return advise(Field(standing, singles, seconds, moves))
 
 
 def _moves(

@@ -131,7 +131,7 @@ def page(results: Results, sizes: pd.DataFrame | None = None) -> str:
         *(
             (
                 "Boosted trees, by the same rule:",
-                _advised(results, _of_trees(results), trees),
+                _advised(results, _of_trees(results, results.collections), trees),
                 _trees_or_losses(results),
             )
             if trees
@@ -296,10 +296,14 @@ def _of_losses(results: Results) -> Subject:
     return Subject("losses", lambda name: _link(results, name), cost)
 
 
-def _of_trees(results: Results) -> Subject:
+def _of_trees(results: Results, collections: Sequence[ComparedCollection]) -> Subject:
+    times = results.seconds(collections)
+
     def cost(name: str) -> str:
-        seconds = results.seconds.get(name)
-        return "" if seconds is None else f"{significant(seconds)} s per configuration and fold"
+        if name not in times.index:
+            return ""
+        low, high = (significant(value) for value in (times.loc[name].min(), times.loc[name].max()))
+        return f"{low if low == high else f'{low} to {high}'} s per configuration and fold"
 
     return Subject("ensembles", lambda name: _ensemble(results, name), cost)
 
@@ -594,11 +598,12 @@ def _on_trees(results: Results, collections: Sequence[ComparedCollection]) -> It
     yield _how_much(whole, "ensembles")
     if not whole.together.distance:
         yield "No ensemble was trained a second time; these controls are those of the losses."
+    seconds = results.seconds(collections).mean(axis=1)
     rows = [
         [
             name,
             *_beside(whole, name),
-            _measured(results.seconds.get(name)),
+            _measured(seconds.get(name)),
             _moves(results, name, collections),
         ]
         for name in whole.order

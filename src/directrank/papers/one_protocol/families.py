@@ -24,7 +24,7 @@ from directrank.papers.one_protocol.questions import Question
 from directrank.papers.one_protocol.subset import Subset
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
-from directrank.papers.shared.format import counted, listed
+from directrank.papers.shared.format import counted, listed, p_value
 from directrank.papers.shared.product import NothingToCompareError, TableResult
 from directrank.papers.shared.tables import Section, TableLayout
 
@@ -136,7 +136,7 @@ def table(evidence: Evidence) -> TableResult:
             "add losses to the experiments, or leave this product out",
         )
     titles = [study.dataset.title for study in studies]
-    columns = ["Question", *titles, "over collections", "verdict"]
+    columns = ["Question", *titles, "over collections", "p", "verdict"]
     sections = [
         Section("First less second", _lines(answers, overall)),
         Section("Groups", _group_lines(studies), ["Group", *titles, "losses on each"]),
@@ -147,7 +147,8 @@ def table(evidence: Evidence) -> TableResult:
         "interval for other queries (or groups of related queries) and other trainings, which is "
         f"not corrected. {verdicts_sentence(margin)}. A group's value is the mean over its losses "
         "and over the scorers that most losses of the collection were run with. “over collections” "
-        "is the mean of the differences, with an interval for other queries of these collections "
+        "is the mean of the differences, with p corrected over the questions and an interval for "
+        "other queries of these collections "
         "and other trainings, not for other collections. The lower part shows means over the test "
         "queries with their intervals, and the number of losses on each collection. Queries "
         f"without a relevant document are left out. Edition {evidence.edition}."
@@ -199,6 +200,7 @@ def _lines(
                 for some in answers
             ),
             answer.difference,
+            p_value(answer.p_holm, 3),
             answer.verdict_in_print,
         ]
         for question, answer in overall.items()

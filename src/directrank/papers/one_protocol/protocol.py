@@ -116,8 +116,8 @@ class Protocol(Comparison):
         budget = spread([run.result.fits["candidate"].nunique() for run in runs], "configuration")
         part = "test sets" if self.n_folds > 1 else "test"
         tuning = (
-            f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all, "
-            f"which is taken to be {OF_CHOICE:.0%} of the variance of a training"
+            f"{trials}, of which the first chooses from {budget} by validation NDCG@10 for all; "
+            f"{OF_CHOICE:.0%} of a training's variance is taken to come from this choice"
             if any(self.one_choice)
             else f"{trials} with {budget} each, chosen by validation NDCG@10"
         )

@@ -198,6 +198,8 @@ def _number(row: Any) -> str:
         text += minus(f" (95 % interval {row['low']:.4g} to {row['high']:.4g})")
     if math.isfinite(row["p_holm"]):
         text += f", p (Holm) {p_value(row['p_holm'])}"
+    if math.isfinite(row["p_range_holm"]):
+        text += f" and {p_value(row['p_range_holm'])} that it is outside the claimed range"
     if math.isfinite(row["detectable"]):
         text += f"; the smallest detectable difference is {row['detectable']:.2g}"
     return f"{text}. It is claimed to be {row['claimed']}."
