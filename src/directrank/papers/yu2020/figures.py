@@ -39,6 +39,9 @@ OUTPUTS = {
     "CE4.L": "CE4.L: CELU, linear output",
 }
 
+#: Architectures that tie no larger share of pairs are not drawn among those that do.
+FEW_TIES = 0.001
+
 _TRAIN: dict[str, Any] = {"color": figures.BLACK, "linestyle": "-", "linewidth": 1.1}
 _VALI: dict[str, Any] = {"color": figures.BLUE, "linestyle": "--", "linewidth": 1.1}
 _TEST: dict[str, Any] = {"color": figures.VERMILLION, "linestyle": "-.", "linewidth": 1.1}
@@ -375,7 +378,7 @@ def ties(evidence: Evidence) -> FigureResult:
         raise DataError("no network was run", f"let the edition run {', '.join(ARCHITECTURES)}")
     data = pd.DataFrame(rows)
     tied = data.groupby("architecture")["tied_pairs"].max()
-    shown = [name for name in ARCHITECTURES if tied.get(name, 0) > 0] or list(tied.index)
+    shown = [name for name in ARCHITECTURES if tied.get(name, 0) > FEW_TIES] or list(tied.index)
     methods = list(dict.fromkeys(data["method"]))
     figure, axes = figures.new_figure(
         width=2 * figures.COLUMN, height=1.0 + 0.16 * len(methods), nrows=1, ncols=3, sharey=True
@@ -424,7 +427,9 @@ def ties(evidence: Evidence) -> FigureResult:
 def _without_ties(tied: pd.Series, shown: Sequence[str]) -> str:
     """A sentence that names the architectures that are not drawn, because they tie nothing."""
     rest = [name for name in ARCHITECTURES if name in tied.index and name not in shown]
-    return f"{listed(rest)} tie no pair and are not drawn. " if rest else ""
+    if not rest:
+        return ""
+    return f"{listed(rest)} tie fewer than {FEW_TIES:.1%} of pairs and are not drawn. "
 
 
 def tied_share(cell: Method) -> float:
