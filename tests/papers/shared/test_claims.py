@@ -280,9 +280,16 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch:
 
 def test_an_effect_that_is_a_rounding_error_is_quoted_as_zero() -> None:
     row = {"unit": "NDCG", "effect": -1e-17, "low": -0.03, "high": 0.03, "claimed": "above 0"}
-    row |= {"p_holm": float("nan"), "detectable": float("nan")}
+    row |= dict.fromkeys(("p_holm", "p_range_holm", "detectable"), float("nan"))
     assert verdicts._number(row).startswith("0 NDCG (95 % interval −0.03 to 0.03)")
     assert verdicts._number(row | {"effect": -1e-5}).startswith("−1e−05 NDCG")
+
+
+def test_what_is_claimed_to_be_in_a_range_has_the_p_value_of_the_range() -> None:
+    row = {"unit": "NDCG", "effect": 0.001, "low": -0.03, "high": 0.03, "detectable": float("nan")}
+    row |= {"claimed": "equivalent, within ±0.1", "p_holm": 1.0, "p_range_holm": 0.0024}
+    said = verdicts._number(row)
+    assert "p (Holm) 1.0000 and 0.0024 that it is outside the claimed range" in said
 
 
 def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:

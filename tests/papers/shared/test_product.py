@@ -12,7 +12,7 @@ from PIL import Image
 from directrank.papers.shared import evidence, figures
 from directrank.papers.shared.evidence import Dataset, gather, origin_line
 from directrank.papers.shared.pages import caption, write_figures
-from directrank.papers.shared.product import draw, product, products
+from directrank.papers.shared.product import FigureResult, draw, product, products
 from directrank.system.errors import ConfigError, DataError, DirectrankError
 from directrank.system.io import read_json
 from papers_synthetic import alpha_sweep, build, make_plan, make_run, table1_runs
@@ -92,7 +92,8 @@ def test_standin_is_named_in_picture_and_csv(sweep: tuple[Path, Path], tmp_path:
     found = gather(read_json(sweep[0]), sweep[1])
     with figures.style():
         result = draw(found)
-    assert "Stand-in for Web30K: synthetic, not the paper's data" in result.figure.get_supxlabel()
+    said = " ".join(result.figure.get_supxlabel().split())
+    assert "Stand-in for Web30K: synthetic, not the paper's data" in said
     assert set(result.data["data"]) == {"stand-in"}
 
 
@@ -116,7 +117,16 @@ def test_a_figure_has_its_title_in_the_picture(
     titles = []
     monkeypatch.setattr(figures, "headline", lambda figure, text: titles.append(text))
     build(*sweep, tmp_path / "figure2", every_format=True)
-    assert titles == ["Figure 2 of Bruch et al. (2019): NDCG against the sigmoid exponent"]
+    (title,) = titles
+    assert title.startswith("Figure 2 of Bruch et al. (2019): NDCG@10 is highest at α")
+
+
+def test_a_heading_is_what_is_to_be_seen_or_the_title() -> None:
+    about = (figures.empty_figure(), pd.DataFrame(), "caption")
+    title = "Figure 9 of A (2000): x against y"
+    assert FigureResult(*about).heading(title) == title
+    assert FigureResult(*about, headline="all equal").heading(title) == "all equal"
+    assert FigureResult(*about, finding="y falls").heading(title) == "Figure 9 of A (2000): y falls"
 
 
 def test_table_is_written_as_csv_markdown_and_latex(tmp_path: Path) -> None:
