@@ -126,7 +126,7 @@ def test_every_word_of_a_rule_that_comes_from_outside_is_quoted():
         "params.figures",
         "params.margin",
     }
-    plain |= {"params.values", "params.record", "params.sizes"}
+    plain |= {"params.values", "params.record", "params.sizes", "params.times"}
     seen = 0
     for path in sorted((ROOT / "workflow").rglob("*.smk")):
         for command in re.findall(r"shell:\n((?:\s+[\"'].*[\"']\n)+)", path.read_text("utf-8")):
