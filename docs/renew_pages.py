@@ -76,8 +76,9 @@ def pages_of_one_protocol(workflow: Workflow) -> None:
     names = Path(f"{tables}/one_protocol/compared.json")
     write_json(names, compared(workflow.study))
     sizes = [word for file in workflow.training_sizes() for word in ("--training-sizes", file)]
-    times = [file for file in workflow.training_times() if Path(file).is_file()]
-    run("page", "losses", names, "--out", f"{tables}/which_loss.md", *sizes, "--times", *times)
+    known = [file for file in workflow.training_times() if Path(file).is_file()]
+    times = ["--times", *known] if known else []
+    run("page", "losses", names, "--out", f"{tables}/which_loss.md", *sizes, *times)
 
 
 def pages_of_products(workflow: Workflow) -> None:

@@ -39,6 +39,7 @@ def made(name: str, **more) -> nn.RankingLoss:
 
 def test_every_loss_has_a_module_of_its_name():
     assert set(CLASSES) == set(losses.REGISTRY)
+    assert set(dir(nn)) == {one.__name__ for one in CLASSES.values()} | {"RankingLoss"}
     for name, one in CLASSES.items():
         assert one.__name__.lower() == name.replace("_", "")
         assert getattr(nn, one.__name__) is one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,11 +152,8 @@ def _draw(folder: Path, record: dict[str, Any], target: Path) -> None:
             f"{record['title']}: the best single feature has NDCG@10 of {single.max():.3f}, a "
             f"random order {by_chance:.3f}"
         )
-        heading = "\n".join(textwrap.wrap(seen, 90))
-        figure.suptitle(heading, x=0.01, ha="left", fontsize=8, weight="bold")
-        figure.supxlabel(
-            _KINDS[record["origin"]], x=0.99, ha="right", fontsize=5.5, color="#444444"
-        )
+        look.heading(figure, seen)
+        look.small_print(figure, _KINDS[record["origin"]])
         for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with io.atomic_path(target.with_name(f"{target.name}.{suffix}")) as path:
                 path.write_bytes(look.saved(figure, suffix, metadata, dpi=200))

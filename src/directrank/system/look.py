@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,27 @@ def style() -> Iterator[None]:
     """Matplotlib's defaults plus :data:`STYLE`, whatever the user's own settings are."""
     with matplotlib.style.context(["default", STYLE]):
         yield
+
+
+def heading(figure: Figure, text: str, empty_lines: int = 0) -> int:
+    """Write what is to be seen, in bold, above everything else, and so many empty lines below it.
+
+    Returns:
+        The number of lines of the text.
+    """
+    lines = textwrap.wrap(text, int(13.5 * figure.get_figwidth()))
+    room = ["\u00a0"] * empty_lines
+    figure.suptitle("\n".join([*lines, *room]), x=0.01, ha="left", fontsize=8, weight="bold")
+    return len(lines)
+
+
+def small_print(figure: Figure, text: str) -> None:
+    """Small text at the figure's foot, such as the warning that the data are a stand-in."""
+    width = int(21 * figure.get_figwidth())  # 21 such letters fit an inch
+    lines = textwrap.fill(text, width)
+    # Lines of about the same length, and no last line of two words.
+    lines = textwrap.fill(text, max(len(text) // (1 + lines.count("\n")) + 8, width // 2))
+    figure.supxlabel(lines, x=0.99, ha="right", fontsize=5.5, color="#444444")
 
 
 def saved(figure: Figure, kind: str, metadata: Mapping[str, str | None], **options: Any) -> bytes:

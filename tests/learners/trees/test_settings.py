@@ -49,7 +49,7 @@ REFUSED = [
     ("xgboost", {"seed": 3}, "cannot be set: random numbers"),
     ("catboost", {"random_seed": 3}, "cannot be set: random numbers"),
     ("lightgbm", {"n_jobs": 3}, "cannot be set: threads and device"),
-    ("xgboost", {"device": "gpu"}, "device"),
+    ("xgboost", {"device": "gpu"}, "'gpu' is not one of \\['cpu', 'cuda'\\] .at device"),
     ("xgboost", {"gpu_id": 1}, "cannot be set: threads and device"),
     ("catboost", {"task_type": "GPU"}, "cannot be set: threads and device"),
     ("lightgbm", {"forced_splits": "splits.json"}, "cannot be set: data are prepared"),

@@ -148,10 +148,10 @@ def table(evidence: Evidence) -> TableResult:
         f"not corrected. {verdicts_sentence(margin)}. A group's value is the mean over its losses "
         "and over the scorers that most losses of the collection were run with. “over collections” "
         "is the mean of the differences, with p corrected over the questions and an interval for "
-        "other queries of these collections "
-        "and other trainings, not for other collections. The lower part shows means over the test "
-        "queries with their intervals, and the number of losses on each collection. Queries "
-        f"without a relevant document are left out. Edition {evidence.edition}."
+        "other queries of these collections and other trainings, not for other collections. The "
+        "lower part shows means over the test queries with their intervals, and the number of "
+        "losses on each collection. Queries without a relevant document are left out. Edition "
+        f"{evidence.edition}."
     )
     notes = [_who(studies)]
     layout = TableLayout(_lead(overall, len(studies)), caption, columns, sections, notes)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis, Tick
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import offset_copy
 
 from directrank.system.look import BLACK as BLACK
@@ -25,7 +24,8 @@ from directrank.system.look import ORANGE as ORANGE
 from directrank.system.look import PURPLE as PURPLE
 from directrank.system.look import SKY as SKY
 from directrank.system.look import VERMILLION as VERMILLION
-from directrank.system.look import saved
+from directrank.system.look import heading, saved
+from directrank.system.look import small_print as small_print
 from directrank.system.look import style as style
 
 #: Width of one column of a two-column paper, in inches.
@@ -75,28 +75,17 @@ def line(number: int) -> dict[str, Any]:
     return {key: value for key, value in SERIES[number].items() if key != "marker"}
 
 
-def small_print(figure: Figure, text: str) -> None:
-    """Small text at the figure's foot, such as the warning that the data are a stand-in."""
-    width = int(21 * figure.get_figwidth())  # 21 such letters fit an inch
-    lines = textwrap.fill(text, width)
-    # Lines of about the same length, and no last line of two words.
-    lines = textwrap.fill(text, max(len(text) // (1 + lines.count("\n")) + 8, width // 2))
-    figure.supxlabel(lines, x=0.99, ha="right", fontsize=5.5, color="#444444")
-
-
 def headline(figure: Figure, text: str) -> None:
     """What is to be seen, above everything else; the figure grows by its height.
 
     Call it once everything else is drawn. The figure's legends, which stand above its axes, move
     down: the layout takes no account of both, so that the title has empty lines in their place.
     """
-    lines = textwrap.wrap(text, int(13.5 * figure.get_figwidth()))
-    height = 0.05 + _HEADLINE * len(lines)
     figure.draw_without_rendering()  # only then the size of legends is known
     legends = [legend.get_window_extent().height / figure.dpi for legend in figure.legends]
-    room = ["\u00a0"] * math.ceil(max(legends, default=0.0) / _HEADLINE)
+    lines = heading(figure, text, math.ceil(max(legends, default=0.0) / _HEADLINE))
+    height = 0.05 + _HEADLINE * lines
     figure.set_figheight(figure.get_figheight() + height)
-    figure.suptitle("\n".join([*lines, *room]), x=0.01, ha="left", fontsize=8, weight="bold")
     for legend in figure.legends:
         legend.borderaxespad = 72 * height / float(legend.get_texts()[0].get_fontsize())
 
@@ -218,20 +207,6 @@ def _visible_ticks(axis: Axis) -> list[Tick]:
 def _plain_number(value: float) -> str:
     text = np.format_float_positional(value, precision=4, fractional=False, trim="-")
     return f"{float(text):,.0f}".replace(",", "\u00a0") if value >= 1000 else text
-
-
-def regular_ticks(axes: Axes, preferred: float) -> None:
-    """Ticks on the y axis every ``preferred``, or a round multiple where that is over 10 steps.
-
-    The limits are widened to whole steps.
-    """
-    low, high = axes.get_ylim()
-    for factor in (1, 2, 4, 10, 20, 40, 100, 200):
-        step = preferred * factor
-        if (high - low) / step <= 10:
-            break
-    axes.yaxis.set_major_locator(MultipleLocator(step))
-    axes.set_ylim(np.floor(low / step) * step, np.ceil(high / step) * step)
 
 
 def render(figure: Figure, title: str, caption: str) -> dict[str, bytes]:

@@ -159,7 +159,8 @@ def in_one_picture(evidence: Evidence, panels: Sequence[Panel]) -> FigureResult:
     caption = _caption(evidence, parts, told)
     if not any(part.panel.timed for part in parts):
         return FigureResult(picture, data, caption, finding=_seen(parts))
-    return FigureResult(picture, data.drop(columns=list(MEASURED)), caption, data)
+    without_times = data.drop(columns=list(MEASURED))
+    return FigureResult(picture, without_times, caption, data, finding=_seen(parts))
 
 
 def _seen(parts: Sequence[_Part]) -> str:
