@@ -20,7 +20,7 @@ from PIL import Image
 from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
-from directrank.papers.shared.claims_page import in_short, write_page
+from directrank.papers.shared.claims_page import drawn_from, in_short, markdown
 from directrank.papers.shared.format import count, listed, paper_name
 from directrank.papers.shared.verdicts import (
     CONTRADICTED,
@@ -1145,11 +1145,10 @@ def test_the_page_of_figures_has_the_captions_of_the_figures(edition, tmp_path):
 
 
 @pytest.mark.parametrize("edition", ["demo", "real"])
-def test_captions_quote_the_verdicts_of_the_claims(edition, tmp_path):
+def test_captions_quote_the_verdicts_of_the_claims(edition):
     tables = ROOT / "paper_tables" / edition
     claims = read_claims(tables / "claims.csv")
-    write_page(claims, tmp_path / "claims.md", by_collection=edition == "real")
-    written = (tmp_path / "claims.md").read_text(encoding="utf-8")
+    written = markdown(claims, edition == "real", drawn_from(claims, tables))
     assert written == (tables / "claims.md").read_text(encoding="utf-8")
     verdicts = only(claims, comparison=OVERALL).set_index("claim")["verdict"]
     quote = re.compile(r"\*\*([CD]\d\d)\*\* \(.*?\): .*?\. \*\*(.*?)\*\*")

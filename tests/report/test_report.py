@@ -16,6 +16,9 @@ from directrank.report.build import write
 from directrank.report.runs import duration, validation_curve
 from directrank.system.errors import DirectrankError
 
+# The report is made by a whole run of the smallest edition.
+pytestmark = pytest.mark.slow
+
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -100,7 +103,6 @@ def test_a_picture_in_the_page_is_the_drawing_of_its_file(page, finished):
         assert kept == drawn
 
 
-@pytest.mark.slow
 def test_the_same_results_give_the_same_bytes(file, finished, tmp_path):
     folders = [finished / name for name in ("figures/tiny", "paper_tables/tiny")]
     plans = sorted(finished.glob("results/tiny/plan/*/*.json"))

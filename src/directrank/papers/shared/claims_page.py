@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from directrank import __version__
-from directrank.papers.shared.claim_rows import name_of
+from directrank.papers.shared.claim_rows import claims_of, name_of
 from directrank.papers.shared.claims import OVERALL
 from directrank.papers.shared.format import listed, minus, p_value, paper_name
-from directrank.papers.shared.pages import write_part
+from directrank.papers.shared.pages import caption, heading_anchor, opening, write_part
 from directrank.papers.shared.tables import markdown_rows
 from directrank.papers.shared.verdicts import (
     GROUPS,
@@ -38,12 +40,17 @@ run there, or by one protocol where it was not. It may differ from the one here.
 """
 
 
-def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
+def markdown(
+    claims: pd.DataFrame,
+    by_collection: bool = False,
+    drawn: Mapping[str, Sequence[str]] | None = None,
+) -> str:
     """The claims as a page: the count, all verdicts, then what is behind each.
 
     Args:
         claims: what :func:`directrank.papers.shared.claims.merge` returns.
         by_collection: whether there is a page of the verdicts on every collection.
+        drawn: what :func:`drawn_from` returns.
     """
     overall = claims[claims["comparison"] == OVERALL]
     lines = ["# The papers' claims", "", *in_short(claims)]
@@ -70,6 +77,8 @@ def markdown(claims: pd.DataFrame, by_collection: bool = False) -> str:
         lines += [f"### {row.claim}", "", f"{name_of(row)}.", ""]
         lines += [f"The statement: {row.statement} ({row.paper}, {row.where}).", ""]
         lines += [f"{in_cell(row)}. {_text(row.remark)}".rstrip(), ""]
+        links = (drawn or {}).get(row.claim)
+        lines += [f"How it was measured: {'; '.join(links)}.", ""] if links else []
         lines += [*_details(part), ""]
     absent = overall[overall["verdict"] == UNMEASURED]
     if len(absent):
@@ -103,9 +112,36 @@ def _link(row: Any) -> str:
     return f"[{row.claim}](#{row.claim.lower()})" if known else str(row.claim)
 
 
+def drawn_from(claims: pd.DataFrame, tables: Path) -> dict[str, list[str]]:
+    """Links to the figures and tables with whose runs each claim is tested; their captions describe
+    training sets and settings.
+
+    Args:
+        claims: with the edition, and each claim's paper.
+        tables: the edition's folder of tables; those that the edition does not make are left out.
+    """
+    figures = tables.parents[1] / "figures" / tables.name
+    drawn: dict[str, list[str]] = {}
+    for paper, name in claims[["paper", "claim"]].drop_duplicates().itertuples(index=False):
+        known = claims_of(paper).get(name)
+        for product in known.products if known else ():
+            table, figure = (folder / paper / product for folder in (tables, figures))
+            if (page := table.with_suffix(".md")).is_file():
+                title, part = opening(page)[0], ""
+            elif (picture := figure.with_suffix(".svg")).is_file():
+                title, page = caption(picture)[0], figures / "README.md"
+                part = f"#{heading_anchor(title)}"
+            else:
+                continue
+            place = Path(os.path.relpath(page, tables)).as_posix()
+            drawn.setdefault(name, []).append(f"[{title}]({place}{part})")
+    return drawn
+
+
 def write_page(claims: pd.DataFrame, path: str | Path, by_collection: bool = False) -> None:
-    """Write :func:`markdown` to ``path``."""
-    write_text(path, markdown(claims, by_collection))
+    """Write :func:`markdown` to ``path``, with links to the figures and tables of its edition."""
+    drawn = drawn_from(claims, Path(path).resolve().parent)
+    write_text(path, markdown(claims, by_collection, drawn))
 
 
 def in_cell(row: Any) -> str:

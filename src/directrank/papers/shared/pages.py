@@ -130,7 +130,7 @@ def write_tables(
     for paper, files in groupby(sorted(tables, key=_order), key=lambda file: file.parent.name):
         lines += [f"## {paper_name(paper)}", ""]
         for file in files:
-            title, lead = _opening(file)
+            title, lead = opening(file)
             place = Path(os.path.relpath(file, out.parent)).as_posix()
             lines += [f"- [{title}]({place}). {lead}".rstrip()]
         lines.append("")
@@ -150,7 +150,7 @@ def write_captions(products: Sequence[Path], out: Path) -> None:
         DataError: a figure has no caption.
     """
     for file in products:
-        title, text = caption(file) if file.suffix == ".svg" else _opening(file)
+        title, text = caption(file) if file.suffix == ".svg" else opening(file)
         content = f"**{_plain(title)}**\n\n{_plain(text)}".rstrip() + "\n"
         write_text(out / file.parent.name / f"{file.stem}.rst", content)
 
@@ -164,7 +164,16 @@ def _plain(text: str) -> str:
     return _MARKUP.sub(lambda found: f"\\{found[0]}", _EMPHASIS.sub("", text))
 
 
-def _opening(table: Path) -> tuple[str, str]:
+def heading_anchor(title: str) -> str:
+    """The anchor that code hosts and the site give a heading.
+
+    >>> heading_anchor("Figure 2 of Bruch et al. (2019): NDCG against α")
+    'figure-2-of-bruch-et-al-2019-ndcg-against-α'
+    """
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def opening(table: Path) -> tuple[str, str]:
     """The title of a table and the first paragraph of its Markdown file.
 
     The paragraph is empty where a table or a heading comes first.
