@@ -125,3 +125,15 @@ def test_an_override_of_a_data_set_that_is_there_must_still_match() -> None:
     config = {"extends": "paper", "overrides": [{"where": where, "set": {"trials": 1}}]}
     with pytest.raises(ConfigError, match="matches no run"):
         load({"edition": "mine", **config}, ROOT)
+
+
+@pytest.mark.parametrize("extended", ["demo", "real", "paper"])
+def test_an_edition_of_one_figure_ignores_the_inherited_overrides_of_others(extended: str) -> None:
+    figure = {"bruch2019": {"products": ["figure2"]}}
+    edition = {"edition": "mine", "extends": extended, "only": ["bruch2019"], "papers": figure}
+    study = load(edition, ROOT)
+    assert list(study.products) == [("bruch2019", "figure2")]
+    assert len(study.runs) == 7
+    own = [{"where": {"learner": "lightgbm"}, "set": {"trials": 2}}]
+    with pytest.raises(ConfigError, match=r"override 1 of edition 'mine' .* matches no run"):
+        load({**edition, "overrides": own}, ROOT)

@@ -74,10 +74,10 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
 
 def _draw(options: argparse.Namespace) -> None:
     with imported(*MODULES):
+        from directrank.papers.shared.evidence import read_plan
         from directrank.papers.shared.product import RENDERING, modules_of, product
-        from directrank.system.io import read_json
 
-    plans = {path: read_json(path) for path in options.plans}
+    plans = {path: read_plan(path) for path in options.plans}
     products = {path: product(plan["paper"], plan["product"]) for path, plan in plans.items()}
     modules = set[str]().union(*(modules_of(p["paper"], p["product"]) for p in plans.values()))
     with imported(RENDERING, *sorted(modules)):

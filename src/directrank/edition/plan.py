@@ -120,6 +120,7 @@ def load(config: Mapping[str, Any], root: str | Path | None = None) -> Study:
             values.
     """
     root = repository() if root is None else Path(root)
+    own_overrides = config.get("overrides", [])
     config = edition_with_defaults(config, root)
     for name in config["accept_licences"]:
         catalog.get(name)
@@ -149,7 +150,7 @@ def load(config: Mapping[str, Any], root: str | Path | None = None) -> Study:
     # This comes last, because a product may describe the data sets of all others.
     for (paper, product), runs in shown.items():
         study.products[paper, product] = _plan(study, paper, product, runs)
-    _refuse_idle_overrides(config, used)
+    _refuse_idle_overrides(config, own_overrides, used)
     return study
 
 
@@ -317,13 +318,25 @@ def _override(
     return spec
 
 
-def _refuse_idle_overrides(config: Mapping[str, Any], used: set[int]) -> None:
-    for number, override in enumerate(config.get("overrides", [])):
+def _refuse_idle_overrides(
+    config: Mapping[str, Any], own: Sequence[Mapping[str, Any]], used: set[int]
+) -> None:
+    """Raise ConfigError if an override of the edition's own file matches no run.
+
+    One that comes from the edition that it extends may be about what this edition does not make.
+    """
+    idle = [
+        (override.get("where", {}), override["set"])
+        for number, override in enumerate(config.get("overrides", []))
+        if number not in used
+    ]
+    for number, override in enumerate(own):
         where = override.get("where", {})
         named = (str(where.get(key, "")) for key in ("dataset", "data.name"))
-        if number not in used and all(is_available(config, name) for name in named):
+        if (where, override["set"]) in idle and all(is_available(config, name) for name in named):
             raise ConfigError(
-                f"override {number + 1} (where: {dict(where)}) matches no run",
+                f"override {number + 1} of edition '{config['edition']}' (where: {dict(where)}) "
+                "matches no run",
                 "correct its 'where' or remove it",
             )
 

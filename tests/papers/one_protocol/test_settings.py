@@ -141,3 +141,40 @@ def test_a_grid_that_grew_on_one_fold_is_compared_where_every_fold_tried_it(
     assert moved["moves_with_rate"] == pytest.approx(0.01)
     page = (tmp_path / "table.md").read_text("utf-8")
     assert re.search(r"0\.0003 to 0\.1 \| +50% \| +50%", page)
+
+
+def test_where_the_first_trial_chooses_for_all_it_alone_compares_configurations(
+    tmp_path: Path,
+) -> None:
+    experiments: dict[str, list] = {
+        name: [] for name in products("one_protocol")["table_ohsumed_settings"].needs
+    }
+    # On fold 2, which is easier, the other configuration is chosen, and trained twice more.
+    for fold, level, chosen in ((1, 0.4, 0), (2, 0.6, 1)):
+        name = f"once-{fold}"
+        make_run(
+            tmp_path / "runs", name, dict.fromkeys(METRICS, 0.5), dataset="ohsumed", fold=fold,
+            spec={"tune": RATES, "trials": 3, "tune_in": "first_trial"},
+        )  # fmt: skip
+        rows = [
+            {
+                "trial": trial,
+                "candidate": candidate,
+                "vali_metric": level + 0.02 * (candidate == chosen),
+                "selected": candidate == chosen,
+                "training.optimizer.lr": rate,
+            }
+            for trial in range(3)
+            for candidate, rate in enumerate(RATES["training.optimizer.lr"])
+            if trial == 0 or candidate == chosen
+        ]
+        write_csv(tmp_path / "runs" / name / "fits.csv", pd.DataFrame(rows))
+        settings = {"method": "RankNet", "fold": fold}
+        experiments["ohsumed_linear"].append({"run": name, "settings": settings})
+    plan = make_plan(tmp_path, "one_protocol", "table_ohsumed_settings", experiments)
+    build(plan, tmp_path / "runs", tmp_path / "table")
+    data = pd.read_csv(tmp_path / "table.csv")
+    assert data["mean"].tolist() == pytest.approx([0.51, 0.51])
+    assert data["fits"].tolist() == [2, 2]
+    assert data["chosen"].tolist() == [3, 3]
+    assert movements(data).iloc[0]["moves_with_rate"] == pytest.approx(0)

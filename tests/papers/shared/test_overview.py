@@ -79,3 +79,11 @@ def test_shapes_tell_verdicts_apart_without_colour():
     markers = [look["marker"] for look in overview.VERDICTS.values()]
     assert len(set(markers)) == len(markers)
     assert INCONCLUSIVE in overview.VERDICTS
+
+
+def test_a_picture_of_one_claim_has_room_for_its_row_and_heading():
+    claims = read_claims(ROOT / "paper_tables/real/claims.csv")
+    figure = overview._figure(overview.table(claims[claims["claim"] == "C04"]))
+    (axes,) = figure.axes
+    rows = abs(axes.get_ylim()[1] - axes.get_ylim()[0])
+    assert axes.get_position().height * figure.get_figheight() / rows > 0.1  # inches

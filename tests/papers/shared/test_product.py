@@ -13,6 +13,7 @@ from directrank.papers.shared import evidence, figures
 from directrank.papers.shared.evidence import Dataset, gather, origin_line
 from directrank.papers.shared.pages import caption, write_figures
 from directrank.papers.shared.product import FigureResult, draw, product, products
+from directrank.papers.shared.product import build as build_product
 from directrank.system.errors import ConfigError, DataError, DirectrankError
 from directrank.system.io import read_json
 from papers_synthetic import alpha_sweep, build, make_plan, make_run, table1_runs
@@ -118,7 +119,7 @@ def test_a_figure_has_its_title_in_the_picture(
     monkeypatch.setattr(figures, "headline", lambda figure, text: titles.append(text))
     build(*sweep, tmp_path / "figure2", every_format=True)
     (title,) = titles
-    assert title.startswith("Figure 2 of Bruch et al. (2019): NDCG@10 is highest at α")
+    assert title.startswith("Figure 2 of Bruch et al. (2019): NDCG@5 is highest at α")
 
 
 def test_a_heading_is_what_is_to_be_seen_or_the_title() -> None:
@@ -183,3 +184,9 @@ def test_missing_metric_is_an_error(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "bruch2019", "figure2", {"alpha_sweep": entries})
     with pytest.raises(DataError, match="ndcg@1"):
         build(plan, tmp_path / "runs", tmp_path / "figure2")
+
+
+def test_a_plan_that_is_not_there_is_named_with_what_makes_it(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such plan") as caught:
+        build_product(tmp_path / "figure2.json", tmp_path, tmp_path / "figure2")
+    assert "make reproduce" in caught.value.remedy

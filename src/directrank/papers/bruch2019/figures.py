@@ -33,6 +33,9 @@ from directrank.system.errors import DataError
 
 CUTOFFS = (1, 5, 10)
 
+#: The metric by which the paper chose α (section 3.3).
+CHOOSING = "NDCG@5"
+
 
 def ndcg(run: FinishedRun, split: str, cutoff: int) -> np.ndarray:
     """Mean NDCG@cutoff in per cent over the queries with a relevant document, ``[trials]``."""
@@ -220,10 +223,12 @@ def seen_in_sweep(data: pd.DataFrame, lines: str) -> str:
         ranges = curves.max() - curves.min()
         widest = ranges.idxmax()
         return f"{data['metric'].iloc[0]} varies most with {widest}, by {ranges[widest]:.2f} points"
-    curve = data[data["metric"] == f"NDCG@{CUTOFFS[-1]}"].set_index(column)["mean"]
+    curve = data[data["metric"] == CHOOSING].set_index(column)
+    means, half_width = curve["mean"], curve["half_width"].median()
+    intervals = "" if np.isnan(half_width) else f" (intervals ±\u00a0{half_width:.2f})"
     return (
-        f"NDCG@{CUTOFFS[-1]} is highest {at}{curve.idxmax()} and "
-        f"{curve.max() - curve.min():.2f} points lower {at}{curve.idxmin()}"
+        f"{CHOOSING} is highest {at}{means.idxmax()} and {means.max() - means.min():.2f} points "
+        f"lower {at}{means.idxmin()}{intervals}"
     )
 
 

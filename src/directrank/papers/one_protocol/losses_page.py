@@ -96,9 +96,12 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
     for one in results.collections:
         if (one.name, method) in results.moved.index:
             moved = results.moved.loc[one.name, method]
-            own = f"{number(moved['moves_with_setting'])} with `{moved['setting']}`, "
-            rate = f"{number(moved['moves_with_rate'])} with the learning rate"
-            lines.append(f"- {one.short}: {own if moved['setting'] else ''}{rate}")
+            ranges = {
+                f"`{moved['setting']}`": moved["moves_with_setting"],
+                "the learning rate": moved["moves_with_rate"],
+            }
+            told = [f"{number(by)} with {name}" for name, by in ranges.items() if by == by]
+            lines += [f"- {one.short}: {', '.join(told)}"] if told else []
     if lines:
         yield "How far validation NDCG@10 moves between the values that were tried:"
         yield "\n".join(lines)

@@ -42,9 +42,10 @@ def table_settings(evidence: Evidence, dataset: str) -> TableResult:
     ]
     caption = (
         "Validation NDCG@10 by the value of each method's hyper-parameter, at the best learning "
-        "rate for this value: the mean over folds and trials. “range” is the difference between "
-        "the best and the worst value, and “range, rate” is the same for the learning rate at the "
-        "best value of the hyper-parameter, both over configurations that every fold tried. Grids "
+        "rate for this value, as the mean over folds and over the trials that choose, of the "
+        "configurations that every fold tried. “range” is the difference between the best and the "
+        "worst value, and “range, rate” is the same for the learning rate at the best value of the "
+        "hyper-parameter. Grids "
         "grow while their best rate is at an end: “rates” are the lowest and the highest tried, "
         "“inside” is the share of trainings whose chosen rate is neither of them, and “at limit” "
         "the share that reached the largest number of epochs. Every configuration is in the CSV "
@@ -93,9 +94,7 @@ def movements(data: pd.DataFrame) -> pd.DataFrame:
     """
     texts = {name: data[name].astype(object).where(data[name].notna(), "") for name in _TEXTS}
     data = data.assign(**texts)
-    tried = data.groupby(["method", "scorer"])["fits"]
-    data = data[data["fits"] == tried.transform("max")]  # a grid that grew did so on some folds
-    rows = []
+    data, rows = _tried_on_all_folds(data), []
     for (method, scorer), own in data.groupby(["method", "scorer"], sort=False):
         rows.append(
             {
@@ -109,6 +108,11 @@ def movements(data: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _tried_on_all_folds(data: pd.DataFrame) -> pd.DataFrame:
+    """The configurations of each method but those that a grid got by growing on some folds."""
+    return data[data["fits"] == data.groupby(["method", "scorer"])["fits"].transform("max")]
+
+
 def _range(candidates: pd.DataFrame, by: str) -> float:
     best = _best(candidates, by)
     return float(best.max() - best.min()) if len(best) > 1 else float("nan")
@@ -120,8 +124,11 @@ def _best(candidates: pd.DataFrame, by: str) -> pd.Series:
 
 
 def _candidates(method: Method) -> Iterator[dict[str, Any]]:
-    """A row per configuration of a method, over its folds and trials."""
+    """A row per configuration of a method, over its folds and the trials that tried them all."""
     fits = pd.concat([run.result.fits for run in method.runs])
+    # In the others a configuration was trained only on the folds that chose it, which may be easy.
+    tried = fits["trial"] == fits["trial"].min() if method.one_choice else fits["trial"] >= 0
+    fits = fits.assign(tried=tried)
     tuned = {path: path.split(".")[-1] for path in method.runs[0].result.spec.get("tune", {})}
     rates = [path for path, name in tuned.items() if name in RATES]
     own = [path for path in tuned if path not in rates]
@@ -138,11 +145,11 @@ def _candidates(method: Method) -> Iterator[dict[str, Any]]:
             "value": ", ".join(_in_words(first[path]) for path in own),
             "split": "vali",
             "metric": "NDCG@10",
-            "mean": found["vali_metric"].mean(),
+            "mean": found["vali_metric"][found["tried"]].mean(),
             "chosen": int(found["selected"].sum()),
             "chosen_inside": _of_chosen(found, "inside"),
             "chosen_stopped": _of_chosen(found, "stopped_early"),
-            "fits": len(found),
+            "fits": int(found["tried"].sum()),
         }
 
 
@@ -164,7 +171,7 @@ def _line(data: pd.DataFrame, moved: pd.DataFrame, study: Protocol, place: int) 
     key = tuple(study.names.loc[place, ["scorer", "method"]])
     own = data[(data["scorer"] == key[0]) & (data["method"] == key[1])]
     setting = moved.loc[key, "setting"]
-    by_value = _best(own, "value").items() if setting else ()
+    by_value = _best(_tried_on_all_folds(own), "value").items() if setting else ()
     return [
         key[1],
         setting,

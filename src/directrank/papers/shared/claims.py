@@ -16,7 +16,7 @@ import pandas as pd
 
 from directrank.papers.shared.claim_rows import PAPERS, Claim, claims_of
 from directrank.papers.shared.compare import compare
-from directrank.papers.shared.evidence import Evidence, gather, read_published
+from directrank.papers.shared.evidence import Evidence, gather, read_plan, read_published
 from directrank.papers.shared.findings import Outcome
 from directrank.papers.shared.judging import conclude, judge, row
 from directrank.papers.shared.product import (
@@ -28,7 +28,7 @@ from directrank.papers.shared.product import (
 )
 from directrank.papers.shared.verdicts import UNMEASURED
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import read_json, write_csv
+from directrank.system.io import write_csv
 
 #: The published lists of claims, in the order of the page.
 LISTS = ("claims", "more_claims")
@@ -206,7 +206,7 @@ def write_claims(
     Returns:
         The two files.
     """
-    plans = [read_json(file) for file in plan_files]
+    plans = [read_plan(file) for file in plan_files]
     return _write(evaluate(plans, runs_folder, margin), Path(out))
 
 

@@ -19,6 +19,7 @@ from directrank.stats.means import mean_metric
 from directrank.study.failures import FAILED
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError, DataError
+from directrank.system.io import read_json
 
 #: The folder of published values in the repository to which this file belongs.
 PUBLISHED = Path(__file__).resolve().parents[4] / "paper_tables" / "published"
@@ -315,6 +316,19 @@ def _read(path: Path) -> pd.DataFrame:
             file=path,
         )
     return pd.read_csv(path)
+
+
+def read_plan(path: str | Path) -> dict[str, Any]:
+    """The plan of a product, which the workflow has written.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    try:
+        return read_json(path)
+    except FileNotFoundError as error:
+        remedy = "run the workflow first (`make reproduce` for the demo), which writes it"
+        raise DataError("there is no such plan", remedy, file=path) from error
 
 
 def gather(

@@ -127,7 +127,8 @@ def _figure(shown: pd.DataFrame) -> Figure:
         axes.set_axis_off()
         axes.text(0, 0.5, "No claim was measured on data that count.", va="center")
         return figure
-    height = 0.142 * (places[-1] + 3.4)
+    # With few claims, headings and axis need more room than the rows.
+    height = max(0.142 * (places[-1] + 3.4), 0.12 * (places[-1] + 1.2) + 0.66)
     figure = empty_figure(7.2, height)
     first, last = 0.432, 0.802  # the columns have fixed widths
     figure.set_layout_engine("none")

@@ -22,11 +22,12 @@ from directrank.papers.shared.evidence import (
     Evidence,
     gather,
     has_runs,
+    read_plan,
 )
 from directrank.papers.shared.verdicts import OTHER_DATA, STANDIN, quoted
 from directrank.study import published
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import read_json, write_bytes, write_csv, write_text
+from directrank.system.io import write_bytes, write_csv, write_text
 from directrank.system.registry import target_of
 from directrank.system.schema import suggest
 
@@ -372,7 +373,7 @@ def build(
         DirectrankError: the product is unknown, or results, verdicts, published values or measured
             times are missing.
     """
-    evidence = gather(read_json(plan_file), runs_folder, prepared_folder, values_files)
+    evidence = gather(read_plan(plan_file), runs_folder, prepared_folder, values_files)
     item = product(evidence.paper, evidence.product)
     for experiment in item.needs if not values_files else ():
         evidence.runs(experiment)
