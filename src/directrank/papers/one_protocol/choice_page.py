@@ -367,6 +367,12 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
             f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), and "
             f"{moves(name)}."
         )
+    else:
+        lines.append(
+            f"- **Worth tuning: none of them.** No other of the {subject.several} that are tied "
+            "has a setting that moves NDCG@10 on the validation set by more than "
+            "[chance](#the-rule) may."
+        )
     if name := advice.avoided:
         better, others = whole.beaten_by(name), advice.also_behind
         also = ""

@@ -96,11 +96,10 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
     for one in results.collections:
         if (one.name, method) in results.moved.index:
             moved = results.moved.loc[one.name, method]
-            ranges = {
-                f"`{moved['setting']}`": moved["moves_with_setting"],
-                "the learning rate": moved["moves_with_rate"],
-            }
-            told = [f"{number(by)} with {name}" for name, by in ranges.items() if by == by]
+            ranges = [("the learning rate", moved["moves_with_rate"])]
+            if moved["setting"]:
+                ranges.insert(0, (f"`{moved['setting']}`", moved["moves_with_setting"]))
+            told = [f"{number(by)} with {name}" for name, by in ranges if by == by]
             lines += [f"- {one.short}: {', '.join(told)}"] if told else []
     if lines:
         yield "How far validation NDCG@10 moves between the values that were tried:"
