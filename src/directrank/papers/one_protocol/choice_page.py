@@ -367,7 +367,7 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
             f"{start('Worth tuning:', name)} It is tied with the highest, too ({mean(name)}), and "
             f"{moves(name)}."
         )
-    else:
+    elif not field.worth_tuning(advice.default):
         lines.append(
             f"- **Worth tuning: none of them.** No other of the {subject.several} that are tied "
             "has a setting that moves NDCG@10 on the validation set by more than "
