@@ -703,9 +703,9 @@ def findings_on_one_protocol() -> Iterator[str]:
     same = protocol("msrd", "_pairs").query("method == other and scorer != other_scorer")
     assert set(same["verdict"]) == {"equivalent"}
     yield (
-        f"On MSRD the context-aware ranker and the network are equivalent within 0.01 for each of "
-        f"the {WORDS[len(same)]} losses, "
-        f"with differences of {same['difference'].abs().max():.3f} at most"
+        "On MSRD the context-aware ranker and the network are equivalent within 0.01 for each of "
+        f"the {WORDS[len(same)]} losses, with differences of "
+        f"{same['difference'].abs().max():.3f} at most"
     )
     (weights,) = read_in("ohsumed", r"networks have 46 to ([\d ]+) weights")
     yield f"one block of width 32, {weights} weights on OHSUMED"

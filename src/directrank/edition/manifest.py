@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from directrank.edition.plan import runs_behind
+from directrank.papers.shared.evidence import read_plan
 from directrank.papers.shared.product import product
 from directrank.study import published
 from directrank.study.results import RECORD
@@ -46,7 +47,7 @@ def write(
     """
     before = read_json(known)["products"] if known and known.is_file() else {}
     entries = {}
-    for plan in map(read_json, plans):
+    for plan in map(read_plan, plans):
         name = f"{plan['paper']}/{plan['product']}"
         file = _data_file(plan, figures, tables)
         if not file.is_file():

@@ -12,6 +12,7 @@ from directrank.edition.configuration import repository
 from directrank.papers.shared import pages
 from directrank.papers.shared.claim_rows import claims_of
 from directrank.papers.shared.claims import OVERALL, read_claims
+from directrank.papers.shared.evidence import read_plan
 from directrank.papers.shared.product import paper_title, product
 from directrank.papers.shared.verdicts import GROUPS, RAN, UNMEASURED
 from directrank.report.products import ProductSection, anchor, cells, product_section
@@ -19,7 +20,6 @@ from directrank.report.runs import RunSection, Use, run_section
 from directrank.study.failures import FAILED
 from directrank.study.results import RunResult, load_run
 from directrank.system.errors import ConfigError
-from directrank.system.io import read_json
 
 #: Kinds of products in the order in which a paper's are shown.
 KINDS = ("figure", "table", "values")
@@ -109,7 +109,7 @@ def gather(
     Raises:
         DirectrankError: plans of several editions, or files that are missing.
     """
-    plans = sorted((read_json(file) for file in plan_files), key=_product_order)
+    plans = sorted((read_plan(file) for file in plan_files), key=_product_order)
     editions = {plan["edition"] for plan in plans}
     if len(editions) != 1:
         raise ConfigError(f"plans of one edition are needed, not {sorted(editions)}", "plan again")

@@ -97,8 +97,8 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
         if (one.name, method) in results.moved.index:
             moved = results.moved.loc[one.name, method]
             ranges = [("the learning rate", moved["moves_with_rate"])]
-            if moved["setting"]:
-                ranges.insert(0, (f"`{moved['setting']}`", moved["moves_with_setting"]))
+            if setting := moved["setting"]:
+                ranges = [(f"`{setting}`", moved["moves_with_setting"]), *ranges]
             told = [f"{number(by)} with {name}" for name, by in ranges if by == by]
             lines += [f"- {one.short}: {', '.join(told)}"] if told else []
     if lines:

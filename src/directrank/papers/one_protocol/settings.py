@@ -127,8 +127,7 @@ def _candidates(method: Method) -> Iterator[dict[str, Any]]:
     """A row per configuration of a method, over its folds and the trials that tried them all."""
     fits = pd.concat([run.result.fits for run in method.runs])
     # In the others a configuration was trained only on the folds that chose it, which may be easy.
-    tried = fits["trial"] == fits["trial"].min() if method.one_choice else fits["trial"] >= 0
-    fits = fits.assign(tried=tried)
+    fits["tried"] = not method.one_choice or fits["trial"] == fits["trial"].min()
     tuned = {path: path.split(".")[-1] for path in method.runs[0].result.spec.get("tune", {})}
     rates = [path for path, name in tuned.items() if name in RATES]
     own = [path for path in tuned if path not in rates]
