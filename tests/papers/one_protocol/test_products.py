@@ -732,6 +732,13 @@ def test_a_win_by_less_than_the_controls_is_none(tmp_path: Path) -> None:
     assert ahead.loc["ListNet", "RankNet"] == 2
 
 
+def test_a_scorer_of_few_losses_leaves_no_others_out_of_the_wins(tmp_path: Path) -> None:
+    few = {key: level for key, level in LEVELS.items() if key[0] != "context" or key[1] == "RMSE"}
+    data, _ = across(tmp_path, "figure_collections_wins", ohsumed=few, mq2008=few)
+    assert (data["comparisons"] == 4).all()
+    assert {"RankNet", "ListNet", "RMSE"} <= set(data["loss"])
+
+
 def test_a_single_collection_is_not_enough(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, "one_protocol", "table_collections", {}, edition="demo")
     files = [published(tmp_path, "ohsumed")]

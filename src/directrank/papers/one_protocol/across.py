@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from directrank.papers.one_protocol.by_loss import Together
+from directrank.papers.one_protocol.by_loss import Together, of_most_losses
 from directrank.papers.one_protocol.controls import is_again
 from directrank.papers.one_protocol.dots import draw, gaps_of
 from directrank.papers.one_protocol.methods import (
@@ -240,7 +240,8 @@ def figure_wins(evidence: Evidence) -> FigureResult:
         }
         for scorer in NEURAL
     }
-    of_scorers = {scorer: some for scorer, some in of_scorers.items() if some}
+    shown = of_most_losses({scorer: len(some) for scorer, some in of_scorers.items()})
+    of_scorers = {scorer: of_scorers[scorer] for scorer in shown}
     names = [
         name
         for name in dict.fromkeys(name for some in of_scorers.values() for name in some)

@@ -8,7 +8,7 @@ collections and of other trainings, not of other collections.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -88,11 +88,10 @@ class Losses(Subset):
 
     @cached_property
     def scorers(self) -> list[str]:
-        """The scorers, without those that fewer than half as many losses were run with as with
-        another, which would leave only these losses."""
+        """The scorers that :func:`of_most_losses` keeps."""
         counts = self.every.names.groupby("scorer").size()
         run = {SCORERS[scorer]: counts.get(SCORERS[scorer], 0) for scorer in NEURAL}
-        return [scorer for scorer, losses in run.items() if 2 * losses >= max(1, *run.values())]
+        return of_most_losses(run)
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -101,6 +100,19 @@ class Losses(Subset):
         neural = names[names["scorer"].isin(self.scorers)]
         places = {str(name): list(own.index) for name, own in neural.groupby("method", sort=False)}
         return {name: own for name, own in places.items() if len(own) == len(self.scorers)}
+
+
+def of_most_losses(losses: Mapping[str, int]) -> list[str]:
+    """The scorers, without those that fewer than half as many losses were run with as with another,
+    which would leave only these losses.
+
+    Args:
+        losses: scorer → the number of losses that were run with it.
+
+    >>> of_most_losses({"linear": 0, "network": 47, "context-aware": 12})
+    ['network']
+    """
+    return [scorer for scorer, count in losses.items() if 2 * count >= max(1, *losses.values())]
 
 
 def read_losses(path: str | Path) -> Losses:
