@@ -20,7 +20,7 @@ from directrank.edition.batches import RunBatch, batches, gpus, processes
 from directrank.edition.compared import compared
 from directrank.edition.manifest import made_elsewhere
 from directrank.edition.plan import Study, runs_behind
-from directrank.edition.progress import Span, TrainingProgress
+from directrank.edition.progress import Drawing, Span, TrainingProgress
 from directrank.papers.one_protocol.choice import BENCHMARK
 from directrank.papers.shared import claims
 from directrank.papers.shared import product as papers
@@ -31,6 +31,7 @@ from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
 from directrank.system.io import digest_of, json_text, sha256_of
 from directrank.system.locks import HeldLocks
+from directrank.system.usage import read_usage
 
 #: The folder of each kind of product.
 FOLDERS: Mapping[papers.Kind, str] = {
@@ -332,8 +333,11 @@ class Workflow:
 
     # Runs
 
-    def progress(self, batches: Iterable[str], say: Callable[[str], None]) -> TrainingProgress:
-        """The progress of training ``batches``, without the runs that are trained already.
+    def progress(
+        self, batches: Iterable[str], parts: Iterable[str], say: Callable[[str], None]
+    ) -> TrainingProgress:
+        """The progress of training ``batches``, without the runs that are trained already, and of
+        making the products of ``parts``.
 
         It is seen in their files, so nothing is known of it where files are not shared.
         """
@@ -345,9 +349,22 @@ class Workflow:
             # Several fits that share a GPU are trained at a time.
             shared = bool(runs) and gpus(self.study, runs[0]) and self.config["fits_per_gpu"] > 1
             due += [{run: seconds[run]} for run in runs] if shared else [seconds]
-        return TrainingProgress(due, self._span_of, say)
+        return TrainingProgress(due, self._span_of, say, list(map(self.drawing, parts)))
 
-    def _span_of(self, run: str) -> Span:
+    def _span_of(self, job: str) -> Span:
+        """When a run was trained, or a product made."""
+        return self._product_span(job) if "/" in job else self._run_span(job)
+
+    def _product_span(self, product: str) -> Span:
+        """When a product was made: its usage is written last."""
+        usage = Path(f"logs/{self.edition}/{product}.benchmark.tsv")
+        used = read_usage(usage)
+        if used is None:
+            return Span()
+        ended = usage.stat().st_mtime
+        return Span(ended - used["s"], ended)
+
+    def _run_span(self, run: str) -> Span:
         """When a run was trained: its specification is written first, and its usage last."""
         usage = Path(f"logs/{self.edition}/fit/{run}.benchmark.tsv")
         try:
@@ -574,8 +591,10 @@ class Workflow:
 
     def part_runs(self, part: ProductGroup) -> list[str]:
         """The result files from which the products of a part are made."""
-        plans = [self.study.products[part.paper, name] for name in part.products]
-        return self.run_files(sorted(runs_behind(plans)))
+        return self.run_files(sorted(self._runs_behind(part)))
+
+    def _runs_behind(self, part: ProductGroup) -> set[str]:
+        return runs_behind([self.study.products[part.paper, name] for name in part.products])
 
     def part_data(self, part: ProductGroup) -> list[str]:
         """The records of the prepared data sets that products of a part describe."""
@@ -592,13 +611,23 @@ class Workflow:
 
     def part_logs(self, name: str) -> list[str]:
         """The log of a part's job and, without shared files, those of its products."""
-        part, logs = self.parts[name], f"logs/{self.edition}"
+        logs = f"logs/{self.edition}"
+        own = [f"{logs}/{product}.log" for product in self._drawn(self.parts[name])]
+        return [f"{logs}/products/{name}.log", *([] if self.files_are_shared else own)]
+
+    def drawing(self, name: str) -> Drawing:
+        """The products of a part and the tests of its claims, as their logs are named."""
+        part = self.parts[name]
+        tests = [f"claims/{part.paper}"] if part.has_claims else []
+        return Drawing([*self._drawn(part), *tests], self._runs_behind(part))
+
+    def _drawn(self, part: ProductGroup) -> list[str]:
+        """The products of a part, as their logs are named."""
         kinds = [papers.product(part.paper, product).kind for product in part.products]
-        own = [
-            f"{logs}/{kind}/{part.paper}/{product}.log"
+        return [
+            f"{kind}/{part.paper}/{product}"
             for kind, product in zip(kinds, part.products, strict=True)
         ]
-        return [f"{logs}/products/{name}.log", *([] if self.files_are_shared else own)]
 
     def part_code(self, part: ProductGroup) -> str:
         """A digest of the code that makes the products of a part and tests its claims, of their
