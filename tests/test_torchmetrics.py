@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -194,6 +195,24 @@ def test_a_wrong_option_is_one_error_at_once(options, message):
         RankingMetric("ndgc")
     with pytest.raises(DirectrankError, match="unknown denominator"):
         MAP(denominator="x")
+
+
+@pytest.mark.parametrize("made", [np.array, torch.tensor])
+def test_gains_may_be_an_array(made):
+    metric, listed = NDCG(3, gain=made([0.0, 1, 3, 7, 15])), NDCG(3, gain=[0.0, 1, 3, 7, 15])
+    for one in (metric, listed):
+        one.update(*batches(1)[0])
+    assert metric.compute() == listed.compute()
+    assert repr(metric) == repr(listed)
+
+
+def test_a_metric_is_drawn(monkeypatch):
+    pytest.importorskip("matplotlib").use("Agg")
+    metric = NDCG(3)
+    metric.update(*batches(1)[0])
+    figure, axes = metric.plot()
+    assert axes.get_title() == "NDCG"
+    assert figure is not None
 
 
 def test_a_metric_shows_what_was_set():

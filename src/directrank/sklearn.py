@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,8 @@ class DirectRanker(BaseEstimator):
             qid: ``[N]``, instead of ``group``: the query of each document, numbers or text.
             sample_weight: the weight of each query ``[B]`` (with ``qid``, in the order in which the
                 queries first appear), or of each document ``[N]``, alike within a query. A weight
-                of 2 is equivalent to having the query twice, up to how batches are drawn.
+                of 2 has the effect of having the query twice, up to how batches are drawn and, with
+                a network, to batch norm, whose means of documents have no weights.
             eval_set: a validation set ``(X, y)``, or a list of one, by whose NDCG@10 the epoch is
                 chosen and training ends. Without one all epochs are run, and the last is kept.
             eval_group, eval_qid: its queries; a list of one if ``eval_set`` is.
@@ -193,17 +195,13 @@ class DirectRanker(BaseEstimator):
         nothing = train.select(np.arange(0))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         device = chosen_device(self.device)
-        patience = self.patience
-        if patience is not None and not (isinstance(patience, Integral) and int(patience) >= 1):
-            raise ConfigError(
-                f"patience is {patience!r}", "give a whole number, 1 or more, or None"
-            )
+        self._check_settings()
         job = FitJob(f"sklearn {seed}", 0, METRIC, torch.get_num_threads(), device, no_progress)
         training = {
             "optimizer": {"name": "adam", "lr": self.learning_rate},
             "batch_queries": self.batch_queries,
             "max_epochs": self.max_epochs,
-            "patience": None if vali is None else patience,
+            "patience": None if vali is None else self.patience,
             "keep": "last" if vali is None else "best",
         }
         settings = {
@@ -218,6 +216,19 @@ class DirectRanker(BaseEstimator):
         self.history_ = fitted.history
         self.best_epoch_ = fitted.info["best_epoch"]
         return self
+
+    def _check_settings(self) -> None:
+        """Raise ConfigError if a setting of training is no number in its range."""
+        rate, whole = self.learning_rate, "give a whole number, 1 or more"
+        if not (isinstance(rate, Real) and 0 < float(rate) < math.inf):
+            raise ConfigError(f"learning_rate is {rate!r}", "give a number above 0, such as 0.01")
+        for name in ("batch_queries", "max_epochs", "patience"):
+            value = getattr(self, name)
+            if name == "patience" and value is None:
+                continue
+            if not (isinstance(value, Integral) and int(value) >= 1):
+                remedy = f"{whole}, or None" if name == "patience" else whole
+                raise ConfigError(f"{name} is {value!r}", remedy)
 
     def predict(self, X: Any, *, group: Any = None, qid: Any = None) -> np.ndarray:
         """Scores of documents, float32 ``[N]``; within a query, higher is better.

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from directrank import metrics
 from directrank.lists.calls import of_queries
+from directrank.lists.parameters import NUMBERS, check_options
 from directrank.metrics.conventions import with_empty
 from directrank.system.errors import ArgumentError
 from directrank.system.registry import refuse_options
@@ -68,7 +69,8 @@ class RankingMetric(torchmetrics.Metric):
     ) -> None:
         super().__init__(**{key: options.pop(key) for key in SETTINGS if key in options})
         self.function = metrics.get(metric)
-        self.options = {key: value for key, value in options.items() if value is not None}
+        given = {key: value for key, value in options.items() if value is not None}
+        self.options = check_options(given, NUMBERS)
         known = [key for key in signature(self.function).parameters if key not in GIVEN]
         refuse_options(f"metric '{metric}'", self.options, known)
         # What an update would refuse; labels of 0 suit every gain and the largest label.
@@ -141,6 +143,18 @@ class RankingMetric(torchmetrics.Metric):
         if isinstance(values, Tensor):  # of several processes
             return values
         return torch.cat(values) if values else torch.zeros(0, dtype=torch.float64)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """A picture of the mean, or of several, as other metrics draw it (Matplotlib is needed).
+
+        Args:
+            val: what :meth:`compute` or a call returned, or a list of them; None computes it.
+            ax: Matplotlib's axes; None makes some.
+
+        Returns:
+            The figure and its axes.
+        """
+        return self._plot(val, ax)
 
     def extra_repr(self) -> str:
         """The options that were set; and the metric, where the class does not name it."""

@@ -213,9 +213,9 @@ def test_wassrank_dual_gradient_is_the_potential_through_the_softmax():
 
 
 #: Losses whose gradient PyTorch derives, and which it can therefore derive again: with a constant
-#: for the k-th score in `sl_at_k`, and to NaN, which nobody overlooks, in `unique_softmax`.
+#: for the k-th score in `sl_at_k`.
 DERIVED = ["softmax_cross_entropy", "sigmoid_cross_entropy", "poly1", "ordinal"]
-NOT_COMPARED = ["sl_at_k", "unique_softmax"]
+NOT_COMPARED = ["sl_at_k"]
 
 
 def two_lists() -> tuple[torch.Tensor, torch.Tensor]:

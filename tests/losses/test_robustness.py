@@ -35,6 +35,17 @@ def lists_for(name: str, B: int = 6, L: int = 14, **options):
     return scores, labels, mask
 
 
+@pytest.mark.parametrize("size", [1e7, 1e9, 1e15, 1e30])
+@pytest.mark.parametrize("name", ["neural_ndcg", "neural_ndcg_transposed"])
+def test_single_precision_does_not_make_neural_sort_overflow(name, size):
+    scores, labels, mask = random_lists(6, 20)
+    scores = (size * scores).float()
+    value, gradient = value_and_gradient(losses.get(name), scores, labels.float(), mask)
+    assert gradient.isfinite().all()
+    wanted = losses.get(name)(scores.double(), labels, mask)
+    torch.testing.assert_close(value.double(), wanted, rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss_is_finite_and_has_the_shape_of_the_batch(name):
     scores, labels, mask = random_lists(6, 14)

@@ -201,6 +201,22 @@ def test_an_autocast_model_has_nearly_the_gradients_of_float32(name):
     torch.testing.assert_close(*found, rtol=0.05, atol=0.02 * float(found[1].abs().max()))
 
 
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("name", LOSSES)
+def test_labels_are_data_and_get_no_gradient(name, flat):
+    scores, labels, lists = LABELS.sin(), LABELS, {"mask": MASK}
+    if flat:
+        scores, labels, lists = scores[MASK], labels[MASK], {"lengths": MASK.sum(1)}
+    gradients = []
+    for given in (labels, labels.clone().requires_grad_()):
+        torch.manual_seed(0)
+        student = scores.clone().requires_grad_()
+        losses.get(name)(student, given, **lists, **LOSSES[name]).sum().backward()
+        gradients.append(student.grad)
+    assert given.grad is None
+    assert torch.equal(*gradients)
+
+
 @pytest.mark.parametrize("name", [*LOSSES, *metrics.REGISTRY])
 def test_every_function_is_pickled_by_its_name(name):
     function = losses.get(name) if name in LOSSES else metrics.get(name)

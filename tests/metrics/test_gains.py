@@ -36,6 +36,11 @@ def test_metrics_take_gains_as_a_list(name, made):
     assert (other - listed).abs().nan_to_num().max() > 0.01
 
 
+@pytest.mark.parametrize("made", [tuple, np.array, torch.tensor])
+def test_a_metric_with_gains_is_named_by_their_numbers(made):
+    assert metrics.label({"name": "ndcg", "k": 3, "gain": made([0.0, 1, 5])}) == "ndcg@3/gain=0,1,5"
+
+
 @pytest.mark.parametrize("made", [np.array, torch.tensor])
 @pytest.mark.parametrize("name", [*[p for p in LOSSES if "gain" in inspect.signature(
     losses.get(p)).parameters], "ndcg", "dcg"])  # fmt: skip

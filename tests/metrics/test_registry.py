@@ -104,6 +104,13 @@ def test_what_evaluate_cannot_compute_is_said(mapping, message):
         metrics.evaluate([mapping], torch.rand(2, 3), torch.zeros(2, 3))
 
 
+@pytest.mark.parametrize("single", ["ndcg", {"name": "ndcg"}])
+def test_a_single_metric_is_given_in_a_list(single):
+    with pytest.raises(ConfigError, match="is no list of metrics") as caught:
+        metrics.evaluate(single, torch.rand(2, 3), torch.zeros(2, 3))
+    assert f"[{single!r}]" in str(caught.value)
+
+
 def test_evaluate_sorts_the_scores_once(monkeypatch):
     from directrank.relaxations import exact
 

@@ -443,3 +443,13 @@ def test_the_order_by_label_is_the_best_of_all_permutations(name, k):
         assert every.max().item() == pytest.approx(best.item())
         if name in ("ndcg", "nerr"):
             assert best.item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("ties", ["stable", "optimistic", "pessimistic"])
+def test_a_hit_is_one_and_not_nearly_one(ties):
+    generator = torch.Generator().manual_seed(1)
+    scores, chance = torch.rand(2, 64, 200, generator=generator)
+    labels = (chance < 0.01).double()
+    for k in (7, 100, None):
+        hits = metrics.hit_rate(scores, labels, k=k, ties=ties)
+        assert set(hits.nan_to_num().tolist()) == {0.0, 1.0}

@@ -40,6 +40,9 @@ WEIGH, PRECISIONS, CASCADE = 0, 1, 2
 #: Smaller sums count as empty, as in :func:`directrank.relaxations.neural_sort.sinkhorn`.
 LEAST = 1e-18
 
+#: Single precision rounds logits above this by too much to be subtracted from others.
+LARGE = 1e6
+
 
 def ndcg(
     scores: Tensor,
@@ -137,6 +140,10 @@ def _neural_sort(s, n, tau, distances, matrix):
         for j in range(n):
             row[j] = slope * s[j] - inverse_tau * distances[j]
         top = float(largest(row, n))
+        if abs(top) > LARGE:
+            top = -np.inf
+            for j in range(n):
+                top = max(top, slope * s[j] - inverse_tau * distances[j])
         total = 0.0
         for j in range(n):
             row[j] = exp(like(row[0], slope * s[j] - inverse_tau * distances[j] - top))

@@ -251,6 +251,8 @@ def called(
     labels = tensor_of(labels, "labels", scores.device)
     if labels.dtype in _UNSIGNED:  # for which PyTorch has few operations
         labels = labels.double()
+    if labels.requires_grad:  # those of a teacher, for example
+        labels = labels.detach()
     mask = None if mask is None else tensor_of(mask, "mask", scores.device)
     factors = options.get("document_weights")
     if factors is not None:

@@ -57,6 +57,10 @@ def compose(
             of Gumbel noise added to them, which makes them log-weights of a Plackett-Luce model.
         noise: scale of the noise.
 
+    A relaxation that gives each document a distribution over ranks of its own treats documents as
+    independent. What depends on the first relevant document (``reciprocal_rank``, ``hit_rate``,
+    ``err``, ``nerr``) may then exceed its range for scores that are near each other.
+
     Returns:
         ``loss(scores, labels, mask=None, generator=None) -> Tensor [B]``: minus the relaxed metric,
         0 for a query without a relevant document. The generator is on the scores' device. It takes

@@ -8,6 +8,7 @@ from torch.nn.functional import softplus
 
 from directrank.lists.calls import ranking_loss
 from directrank.lists.conventions import GAIN, gains
+from directrank.lists.gradient import once_differentiable
 from directrank.lists.inputs import checked
 
 
@@ -53,6 +54,24 @@ def unique_softmax(
     rising, order = labels.masked_fill(~mask, torch.inf).sort(1)
     rivals = torch.searchsorted(rising, rising)
     own = scores.gather(1, order)
-    sums = own.logcumsumexp(1).gather(1, (rivals - 1).clamp_min(0))
+    sums = _CumulativeLogSum.apply(own).gather(1, (rivals - 1).clamp_min(0))
     costs = softplus(sums - own, threshold=40).masked_fill(rivals == 0, 0.0)
     return (weights.gather(1, order) * costs).masked_fill(~mask.gather(1, order), 0.0).sum(1)
+
+
+class _CumulativeLogSum(torch.autograd.Function):
+    """``logcumsumexp`` of each row, whose second derivative PyTorch takes for NaN at times."""
+
+    @staticmethod
+    def forward(ctx, values: Tensor) -> Tensor:
+        ctx.save_for_backward(values)
+        return values.logcumsumexp(1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient: Tensor) -> Tensor:
+        (values,) = ctx.saved_tensors
+        with torch.enable_grad():
+            again = values.detach().requires_grad_()
+            (found,) = torch.autograd.grad(again.logcumsumexp(1), again, gradient)
+        return found

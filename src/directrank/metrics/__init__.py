@@ -71,6 +71,10 @@ def label(mapping: Mapping[str, Any]) -> str:
         ConfigError: an unknown metric.
     """
     options = dict(mapping)
+    if not isinstance(options.get("gain", ""), str):
+        from directrank.lists.parameters import check_options
+
+        options = check_options(options)
     name = options.pop("name")
     target_of(REGISTRY, name, "metric")
     text = SHORT_NAMES.get(name, name)
@@ -122,6 +126,8 @@ def evaluate(
     from directrank.lists.calls import called
     from directrank.metrics.evaluation import Evaluation
 
+    if isinstance(mappings, str | Mapping):
+        raise ArgumentError(f"{mappings!r} is no list of metrics", f"give a list: [{mappings!r}]")
     chosen = [_checked(mapping) for mapping in mappings]
     labelled: dict[str, Mapping[str, Any]] = {}
     for mapping in chosen:

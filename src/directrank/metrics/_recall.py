@@ -8,6 +8,7 @@ from directrank.lists.calls import ranking_metric
 from directrank.lists.conventions import ratio
 from directrank.metrics.conventions import MIN_LABEL, Judgements
 from directrank.metrics.evaluation import Evaluation
+from directrank.relaxations.exact import StableRanking
 from directrank.relaxations.protocol import Ranking
 
 
@@ -91,12 +92,13 @@ def hit_rate_of(
     """Hit@k over any ranking: value and where the query has a relevant document, ``[B]``.
 
     A ranking knows the mean ``RR@k`` of ``1{r ≤ k} / r``, where r is the rank of the first relevant
-    document. Summed by parts, the mean of ``1{r ≤ k}`` is ``k RR@k - Σ_{j<k} RR@j``.
+    document. Summed by parts, the mean of ``1{r ≤ k}`` is ``k RR@k - Σ_{j<k} RR@j``. A certain
+    order needs only a count.
     """
     chosen = judgements.relevant(min_label)
     defined = chosen.sum(1) > 0
-    if k is None:
-        return ranking.count(chosen, None).clamp_max(1), defined
+    if k is None or isinstance(ranking, StableRanking):
+        return ranking.count(chosen, k).clamp_max(1), defined
     # No list has ranks beyond its length.
     last = max(1, min(k, chosen.shape[1]))
     value = last * ranking.cascade(chosen, last)

@@ -58,6 +58,7 @@ def test_pairs_that_differ_are_counted_at_every_size(tmp_path: Path) -> None:
     assert set(pairs.loc[pairs["method"] == "LambdaMART", "scorer"]) <= {"trees"}
     assert set(pairs.loc[pairs["other"] == "LambdaMART", "other_scorer"]) == {"trees"}
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "of which chooses its configuration, and 300 validation queries of a fold" in page
     assert page.index("300 training queries") < page.index("LambdaMART") < page.index("ListNet (")
 
 

@@ -229,7 +229,7 @@ def test_equal_results_give_equal_files_and_the_merged_list_has_every_claim(tmp_
         "**Edition demo, 48 claims.** The 2 claims measured on the paper's own data are "
         "supported. 46 claims were not measured."
     ) in text
-    assert "The papers' own tables contradict C12, C13, C14 and D21 at least in part." in text
+    assert "The papers' own tables contradict C12, C13, C14, C17 and D21 at least in part." in text
     assert "**supported** on Web30K, Yahoo set 1 (the paper's own data)" in text
     table = text.split("## Bruch 2019\n")[1].split("\n## ")[0]
     told = [re.search(r"\*\*(\w+)\*\*|not measured", line)[0] for line in table.splitlines()[3:]]
@@ -290,6 +290,25 @@ def test_what_is_claimed_to_be_in_a_range_has_the_p_value_of_the_range() -> None
     row |= {"claimed": "equivalent, within ±0.1", "p_holm": 1.0, "p_range_holm": 0.0024}
     said = verdicts._number(row)
     assert "p (Holm) 1.0000 and 0.0024 that it is outside the claimed range" in said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "shown"),
+    [
+        ("equivalent", ["0.0500", "0.0600"]),
+        ("not decided", ["0.0500", "0.0600"]),
+        ("inside", ["0.0500", "0.0600"]),
+        ("different", ["0.0010", "0.0020"]),
+        ("outside", ["0.0010", "0.0020"]),
+    ],
+)
+def test_the_page_shows_the_p_values_that_decide(outcome: str, shown: list[str]) -> None:
+    row = {"comparison": "A − B", "dataset": "MSRD", "claimed": "equivalent, within ±0.01"}
+    row |= {"effect": -0.008, "low": -0.010, "high": -0.005, "unit": "nDCG", "detectable": 0.004}
+    row |= {"p_value": 0.001, "p_holm": 0.002, "p_range": 0.05, "p_range_holm": 0.06}
+    row |= {"verdict": "inconclusive", "outcome": outcome, "sample": "3 trainings", "test": "t"}
+    line = claims_page._details(pd.DataFrame([row]))[2]
+    assert [cell.strip() for cell in line.split("|")][6:8] == shown
 
 
 def test_products_quote_the_verdicts_on_their_claims(tmp_path: Path) -> None:

@@ -48,6 +48,17 @@ def test_epochs_sizes_and_budget_are_those_of_the_chosen_networks(tmp_path):
     )
 
 
+def test_the_rule_and_the_size_of_networks_can_be_said_alone(tmp_path):
+    network = planned(tmp_path / "a", [(0, 40, True, True)], max_epochs=300, patience=20)
+    tree = planned(tmp_path / "b", [(0, 300, True, True)])
+    assert leads.training_rule([network, tree]) == (
+        "until 20 epochs brought no better validation metric, or for at most 300 epochs, with 4 "
+        "queries per step"
+    )
+    assert leads.weights([network, tree]) == "1\u00a0000"
+    assert leads.training_rule([tree]) == leads.weights([tree]) == ""
+
+
 def test_without_a_rule_the_number_of_epochs_is_all_that_ends_training(tmp_path):
     run = planned(tmp_path / "a", [(0, 100, False, True)], max_epochs=100, patience=None)
     assert "for a median of 100 epochs (100), a number that was fixed in advance" in (

@@ -17,7 +17,7 @@ from directrank.papers.one_protocol.training_size import pairs_that_differ, rows
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, FinishedRun
 from directrank.papers.shared.format import count, listed
-from directrank.papers.shared.leads import lead
+from directrank.papers.shared.leads import lead, weights
 from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section, TableLayout
@@ -63,7 +63,7 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
         f"share places. Both tasks have the same queries; {count(size)} random ones of each fold "
         "are trained on. Values are the mean of the fold means, averaged over trials, ± the half "
         "width of the 95% interval; the highest of a column is bold. "
-        f"{hard.standard} {_of_controls(easy)}{hard.scale()}"
+        f"{hard.standard} {_of_controls(easy)}{_of_networks(easy)}{hard.scale()}"
     )
     columns = ["Method", "all features", "place", "without", "place"]
     is_control = data["scorer"] == SCORERS[CONTROLS]
@@ -75,6 +75,12 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
         *_control_sentences(data, list(tasks)),
     )
     return TableResult(data, TableLayout(start, caption, columns, sections))
+
+
+def _of_networks(easy: Protocol) -> str:
+    """How large the networks are with all features, and a space; empty without any."""
+    size = weights([run for method in easy.methods for run in method.runs])
+    return f"With all features the networks have {size} weights. " if size else ""
 
 
 def _study(evidence: Evidence, runs: Sequence[FinishedRun]) -> Protocol:

@@ -20,7 +20,7 @@ from directrank.papers.one_protocol.methods import (
 )
 from directrank.papers.one_protocol.published import read
 from directrank.papers.shared.evidence import Dataset, Evidence
-from directrank.papers.shared.format import count, spread
+from directrank.papers.shared.format import count_range, spread
 from directrank.papers.shared.leads import training_sentence
 from directrank.papers.shared.methods import (
     Method,
@@ -101,11 +101,10 @@ class Protocol(Comparison):
             return ""
         runs = [run for method in self.methods for run in method.runs]
         sizes = [run.result.record["data"]["splits"]["train"]["queries"] for run in runs]
-        low, high = count(min(sizes)), count(max(sizes))
         drawn = any(run.result.spec.get("train_queries") for run in runs)
         return (
-            f"The methods are trained on {low if low == high else f'{low} to {high}'} queries of "
-            f"each fold{', drawn at random from its training set' if drawn else ''}. "
+            f"The methods are trained on {count_range(sizes)} queries of each fold"
+            f"{', drawn at random from its training set' if drawn else ''}. "
         )
 
     def scale(self) -> str:

@@ -21,7 +21,8 @@ from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.shared import figures
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, FinishedRun, origin_line
-from directrank.papers.shared.format import count, share, spread
+from directrank.papers.shared.format import count, count_range, share, spread
+from directrank.papers.shared.leads import training_rule
 from directrank.papers.shared.methods import Method, by_method
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import TableLayout, in_front
@@ -163,26 +164,32 @@ def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
 
 
 def _scale(studies: dict[int, Protocol]) -> str:
-    """How often the methods were trained with fewer training queries and with all."""
-    largest = max(studies)
-    fewer = [
-        method.n_trials for size in studies for method in studies[size].methods if size < largest
-    ]
-    scale = studies[largest].scale()
-    return (
-        "With fewer training queries than all every method has "
-        f"{spread(fewer, 'trial')}; with all, {scale[0].lower()}{scale[1:]}"
+    """How the methods were trained with fewer training queries, and with all."""
+    fewer = {size: study for size, study in studies.items() if size < max(studies)}
+    trials = spread(
+        [method.n_trials for study in fewer.values() for method in study.methods], "trial"
     )
+    runs = {size: _runs(study.methods) for size, study in fewer.items()}
+    sets = [run.scale("vali").queries for some in runs.values() for run in some]
+    rules = {size: training_rule(some) for size, some in runs.items()}
+    said = "; ".join(f"with {count(size)}, {rule}" for size, rule in rules.items() if rule)
+    trained = f" The networks were trained, {said}." if said else ""
+    scale = studies[max(studies)].scale()
+    return (
+        f"With fewer training queries than all every method has {trials}, each of which chooses "
+        f"its configuration, and {count_range(sets)} validation queries of a fold.{trained} With "
+        f"all, {scale[0].lower()}{scale[1:]}"
+    )
+
+
+def _runs(methods: Sequence[Method]) -> list[FinishedRun]:
+    return [run for method in methods for run in method.runs]
 
 
 def _training_queries(methods: Sequence[Method]) -> int:
     """The mean over folds of the number of training queries."""
-    sizes = [
-        run.result.record["data"]["splits"]["train"]["queries"]
-        for method in methods
-        for run in method.runs
-    ]
-    return round(float(np.mean(sizes)))
+    splits = [run.result.record["data"]["splits"] for run in _runs(methods)]
+    return round(float(np.mean([split["train"]["queries"] for split in splits])))
 
 
 def rows(study: Protocol, size: int) -> pd.DataFrame:

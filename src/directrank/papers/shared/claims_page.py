@@ -32,6 +32,9 @@ from directrank.system.io import write_text
 BEGIN, END = "<!-- claims: {edition} -->", "<!-- claims: end -->"
 
 
+#: Results that say how sure it is that the effect is inside the claimed range.
+OF_RANGE = ("equivalent", "not decided", "inside")
+
 #: What a page says of the one beside it.
 BY_COLLECTION = """\
 This page has the verdicts by the papers' own experiments on whole claims. [Another \
@@ -172,7 +175,7 @@ def in_short(claims: pd.DataFrame) -> list[str]:
     ran, absent = (int((overall["verdict"] == word).sum()) for word in (RAN, UNMEASURED))
     edition = overall["edition"].iloc[0]
     text = f"**Edition {edition}, {len(overall)} claims.** {tally(counts, ran, absent)}"
-    in_doubt = overall["printed_numbers"].astype(str).str.contains("FALSE")
+    in_doubt = overall["printed_numbers"].astype(str).str.contains("FALSE|mixed")
     if in_doubt.any():
         names = listed(overall.loc[in_doubt, "claim"].tolist())
         text += f" The papers' own tables contradict {names} at least in part."
@@ -217,7 +220,9 @@ def _how_to_read() -> list[str]:
         "range, given by its rounding or a stated tolerance, in which the effect must lie. If "
         "there are two tests, one over random starts and one over queries, both must agree. "
         "*Detectable* is the smallest difference, or the smallest margin, that these data would "
-        "have shown with a probability of 80 % after the correction. Intervals are not corrected.",
+        "have shown with a probability of 80 % after the correction. Intervals are not corrected. "
+        "*p* is that of an effect outside of the range where “the same” or a range is claimed and "
+        "the effect is not shown to be outside, and of no difference elsewhere.",
         "",
         "A verdict applies only to the data in its cell; that on a claim about several kinds of "
         f"data is about the kind that decided it. {STANDIN} C01 to C23 are the claims with which "
@@ -231,7 +236,7 @@ def _details(part: pd.DataFrame) -> list[str]:
                "detectable", "verdict"]  # fmt: skip
     rows = []
     for row in part.itertuples():
-        of_range = math.isfinite(row.p_range) and row.outcome in ("equivalent", "inside")
+        of_range = math.isfinite(row.p_range) and row.outcome in OF_RANGE
         rows.append(
             [
                 row.comparison,

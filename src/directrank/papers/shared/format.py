@@ -81,6 +81,16 @@ def spread(numbers: Sequence[int], what: str, several: str = "") -> str:
     return f"{low} {several}" if low == high else f"{low} to {high} {several}"
 
 
+def count_range(numbers: Sequence[int]) -> str:
+    """A number in print, or the smallest and the largest.
+
+    >>> count_range([1200, 1200]), count_range([300, 1200])
+    ('1 200', '300 to 1 200')
+    """
+    low, high = int(min(numbers)), int(max(numbers))
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
+
+
 def share(part: int, whole: int) -> str:
     """A part of a whole, as in ``3 of the 5``, ``all 5``, ``none of the 5`` or ``both``."""
     if whole == 1:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from directrank.papers.shared.cells import MET, NOT_MET
 from directrank.papers.shared.evidence import NOT_COMPARABLE, FinishedRun
-from directrank.papers.shared.format import DIGITS, count, listed, share, spread
+from directrank.papers.shared.format import DIGITS, count, count_range, listed, share, spread
 from directrank.system.schema import complete, package_schema
 
 #: Standard errors within which a value is called near the printed one.
@@ -96,24 +96,53 @@ def training_sentence(runs: Sequence[FinishedRun]) -> str:
 
     Epochs are those of the chosen models, counted to the end of their training.
     """
-    networks = [run for run in runs if "training" in run.result.spec]
+    networks = _networks(runs)
     if not networks:
         return ""
-    fits = pd.concat([run.result.fits for run in networks])
-    chosen = fits[fits["selected"]]
-    schema = package_schema("run")["properties"]["training"]
-    sections = [complete(run.result.spec["training"], schema, run.result.name) for run in networks]
+    chosen = _chosen(networks)
     budget = spread([run.result.fits["candidate"].nunique() for run in networks], "configuration")
     return (
-        f"The networks have {_range(chosen['n_parameters'])} weights. Each is the best on the "
+        f"The networks have {weights(networks)} weights. Each is the best on the "
         f"validation set of {budget} and was trained for a median of "
-        f"{int(chosen['epochs'].median())} epochs ({_range(chosen['epochs'])}), {_rule(sections)}, "
-        f"with {spread([section['batch_queries'] for section in sections], 'query', 'queries')} "
-        f"per step.{_at_the_end(chosen, sections)}"
+        f"{int(chosen['epochs'].median())} epochs ({count_range(chosen['epochs'])}), "
+        f"{training_rule(networks)}.{_at_the_end(chosen, _sections(networks))}"
     )
 
 
-def _rule(sections: Sequence[dict]) -> str:
+def training_rule(runs: Sequence[FinishedRun]) -> str:
+    """How long the networks among ``runs`` were trained, and with how many queries per step.
+
+    Empty if there are none.
+    """
+    sections = _sections(_networks(runs))
+    if not sections:
+        return ""
+    queries = spread([section["batch_queries"] for section in sections], "query", "queries")
+    return f"{_end(sections)}, with {queries} per step"
+
+
+def weights(runs: Sequence[FinishedRun]) -> str:
+    """How many weights the networks among ``runs`` have; empty if there are none."""
+    networks = _networks(runs)
+    return count_range(_chosen(networks)["n_parameters"]) if networks else ""
+
+
+def _networks(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    return [run for run in runs if "training" in run.result.spec]
+
+
+def _chosen(networks: Sequence[FinishedRun]) -> pd.DataFrame:
+    fits = pd.concat([run.result.fits for run in networks])
+    return fits[fits["selected"]]
+
+
+def _sections(networks: Sequence[FinishedRun]) -> list[dict]:
+    """The settings of training, with their defaults."""
+    schema = package_schema("run")["properties"]["training"]
+    return [complete(run.result.spec["training"], schema, run.result.name) for run in networks]
+
+
+def _end(sections: Sequence[dict]) -> str:
     """The rule that ends training, in words."""
     most = spread([section["max_epochs"] for section in sections], "epoch")
     patience = [section["patience"] for section in sections if section["patience"]]
@@ -131,8 +160,3 @@ def _at_the_end(chosen: pd.DataFrame, sections: Sequence[dict]) -> str:
     if not ended:
         return ""
     return f" {ended} of {count(len(chosen))} were trained for the largest number of epochs."
-
-
-def _range(values: pd.Series) -> str:
-    low, high = int(values.min()), int(values.max())
-    return count(low) if low == high else f"{count(low)} to {count(high)}"
