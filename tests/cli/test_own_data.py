@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 
 from directrank.cli import main, own_data
+from directrank.system.locks import HeldLocks
 from workflow_runs import ROOT
 
 
@@ -92,7 +95,80 @@ def test_a_dry_run_says_what_it_would_take(
     assert "2 methods are too few to compare, so figures of differences are left out.\n" in said
     assert "Nothing was trained" in said
     made = {path.name for path in (clicks.parent / "compare_clicks").iterdir()}
-    assert made == {"data", "edition.yaml"}
+    assert made == {".snakemake", "data", "edition.yaml"}
+
+
+def test_the_command_of_a_dry_run_can_be_pasted(
+    clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(clicks.parent)
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
+    options = ["--losses", "RankNet", "ListNet", "--scorers", "linear", "--cores", "2"]
+    assert main(["compare", "clicks.csv", *options, "--dry-run", "--out", "it's mine"]) == 0
+    shown = capsys.readouterr().out.partition("this is run: ")[2]
+    words = shlex.split(shown)
+    assert words[words.index("--directory") + 1] == str(clicks.parent / "it's mine")
+
+
+@pytest.mark.parametrize("cores", ["0", "-3", "two"])
+def test_cores_are_a_whole_number(cores: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "clicks.csv", "--cores", cores])
+    assert f"'{cores}' is no whole number, 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("held", ["comparison-clicks", "edition-clicks"])
+def test_a_folder_in_use_is_not_written_to(
+    held: str, clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(clicks.parent)
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
+    options = ["compare", "clicks.csv", "--losses", "RankNet", "ListNet", "--dry-run"]
+    assert main(options) == 0
+    folder = clicks.parent / "compare_clicks"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.suffix != ".lock"
+              and path.is_file()}  # fmt: skip
+    claim = HeldLocks(folder / ".snakemake/claims", [held])
+    assert main([*options, "--grades", "2"]) == 2
+    claim.release()
+    assert f"'{held}' is being worked on in this folder" in capsys.readouterr().err
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert main(options) == 0
+
+
+def test_a_folder_has_the_comparison_of_one_file(
+    clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(clicks.parent)
+    monkeypatch.setattr(own_data, "_predicted", lambda plan, cores: 3600.0 / cores)
+    options = ["--losses", "RankNet", "ListNet", "--dry-run"]
+    assert main(["compare", "clicks.csv", *options]) == 0
+    other = clicks.parent / "Clicks.csv"
+    other.write_bytes(clicks.read_bytes())
+    assert main(["compare", "Clicks.csv", *options]) == 2
+    assert f"has the comparison of {clicks}" in capsys.readouterr().err
+    assert main(["compare", "Clicks.csv", *options, "--out", "others"]) == 0
+
+
+def test_a_termination_interrupts_the_workflow(tmp_path: Path) -> None:
+    child = (
+        "import pathlib, time\n"
+        "pathlib.Path('begun').touch()\n"
+        "try: time.sleep(60)\n"
+        "except KeyboardInterrupt: pathlib.Path('interrupted').touch()\n"
+    )
+    parent = (
+        "import sys; from directrank.cli.own_data import _complete\n"
+        f"print(_complete([sys.executable, '-c', {child!r}]))\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent], cwd=tmp_path)
+    while not (tmp_path / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.terminate()
+    assert process.wait(30) == 0
+    assert (tmp_path / "interrupted").exists()
 
 
 def test_a_cache_is_provided_where_the_users_cannot_be_written(
@@ -117,6 +193,8 @@ def test_a_cache_is_provided_where_the_users_cannot_be_written(
         (["other.csv"], "does not exist"),
         (["clicks.csv", "--losses", "RankNets"], "did you mean 'RankNet'"),
         (["clicks.csv", "--ensembles", "LambdaMARTS"], "did you mean 'LambdaMART'"),
+        (["clicks.csv", "--metric", "ap"], "--metric is of a comparison with published values"),
+        (["clicks.csv", "--margin", "0.05"], "--margin is of a comparison with published values"),
     ],
 )
 def test_what_cannot_be_meant_is_said(

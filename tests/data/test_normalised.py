@@ -315,7 +315,8 @@ def test_parts_that_are_not_stored_side_by_side_are_not_made_one(flat):
 
 
 def test_a_run_says_what_it_was_trained_on(flat):
-    spec = {"fold": None, "filter": {}, "normalisation": ZSCORE}
+    data = {"name": prepared.read_record(flat)["name"], "settings": {}}
+    spec = {"fold": None, "filter": {}, "normalisation": ZSCORE, "data": data}
     alone, _ = load_splits(spec, flat)
     both, origin = load_splits({**spec, "train_on": "train_and_vali"}, flat)
     assert both.train.n_queries == alone.train.n_queries + alone.vali.n_queries

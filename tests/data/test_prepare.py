@@ -687,8 +687,9 @@ def test_a_standin_is_made_in_memory_bounded_by_a_chunk(tmp_path):
 
 
 def test_a_standin_without_queries_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match="no split has a query"):
-        prepare("web30k_standin", tmp_path, tmp_path / "out", settings={"queries": {"train": 0}})
+    for split, message in (("test", "no split has a query"), ("train", "no training query")):
+        with pytest.raises(ConfigError, match=message):
+            prepare("web30k_standin", tmp_path, tmp_path / "out", settings={"queries": {split: 0}})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,7 +14,7 @@ import pytest
 from directrank.edition import plan, workflow
 from directrank.study import results
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import json_text, write_text
+from directrank.system.io import json_text, write_json, write_text
 from directrank.system.locks import HeldLocks
 from directrank.system.schema import read_yaml
 from studies import study_of, workflow_of
@@ -147,13 +147,24 @@ def test_a_record_of_a_batch_that_lacks_a_run_is_forgotten(study, tiny, tmp_path
     for name, batch in tiny.batches.items():
         for run in batch.runs:
             write_text(f"results/tiny/runs/{run}/run.json", "{}")
-        write_text(f"results/tiny/batches/{name}.json", "{}")
+        write_json(f"results/tiny/batches/{name}.json", dict.fromkeys(batch.runs, "digest"))
     tiny.forget_incomplete()
     assert len(list(Path("results/tiny/batches").iterdir())) == len(tiny.batches) == 2
     first, second = tiny.batches
     shutil.rmtree(f"results/tiny/runs/{tiny.batches[first].runs[0]}")
     tiny.forget_incomplete()
     assert [path.stem for path in Path("results/tiny/batches").iterdir()] == [second]
+
+
+def test_a_record_of_other_runs_than_those_planned_is_left_to_whoever_made_it(
+    tiny, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    name = next(iter(tiny.batches))
+    write_text("results/tiny/runs/before/run.json", "{}")
+    write_json(f"results/tiny/batches/{name}.json", {"before": "digest"})
+    tiny.forget_incomplete()
+    assert Path(f"results/tiny/batches/{name}.json").is_file()
 
 
 def test_progress_counts_the_runs_that_are_to_be_trained(study, tiny, tmp_path, monkeypatch):

@@ -83,14 +83,12 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         dest="metrics",
         nargs="+",
         choices=["ndcg@5", "ndcg@10", "ap", "nerr@10"],
-        default=["ndcg@10"],
         help="the metrics to compare (default: ndcg@10)",
     )
     run.add_argument(
         "--margin",
         type=float,
-        default=0.01,
-        help="treat differences of a metric up to this as equivalent (default: %(default)s)",
+        help="treat differences of a metric up to this as equivalent (default: 0.01)",
     )
     compare.set_defaults(run=_compare)
 
@@ -104,6 +102,13 @@ def _compare(options: argparse.Namespace) -> None:
             "name your data, or your runs with --run FILE --collection NAME",
         )
     if options.data is not None:
+        for name, value in (("--metric", options.metrics), ("--margin", options.margin)):
+            if value is not None:
+                raise ConfigError(
+                    f"{name} is of a comparison with published values",
+                    "leave it out: all metrics are compared on your own data, and edition.yaml in "
+                    "the folder of the comparison may set a margin",
+                )
         own_data.compare(options)
         return
     if options.results is None and options.collection is None:
@@ -115,7 +120,6 @@ def _compare(options: argparse.Namespace) -> None:
     from directrank.papers.one_protocol.placing_page import compare
 
     values = options.results or published_file(options.collection, options.edition)
-    print(
-        compare(values, options.runs, options.qrels, options.metrics, options.margin, options.out),
-        end="",
-    )
+    metrics = options.metrics or ["ndcg@10"]
+    margin = 0.01 if options.margin is None else options.margin
+    print(compare(values, options.runs, options.qrels, metrics, margin, options.out), end="")

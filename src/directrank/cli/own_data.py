@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from directrank.edition.plan import Study
+    from directrank.edition.workspace import ComparisonRequest
     from directrank.papers.shared.evidence import FailedMethod
 
 #: Seconds of the command besides fits: before the first of them and after the last; per run and per
@@ -79,13 +82,21 @@ def add_options(compare: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--name", help="a name for the data (default: the name of the file)")
     own.add_argument(
-        "--cores", type=int, default=os.cpu_count() or 1, help="cores to use (default: all)"
+        "--cores", type=_cores, default=os.cpu_count() or 1, help="cores to use (default: all)"
     )
     own.add_argument(
         "--dry-run",
         action="store_true",
         help="only read the data and print what would be run and how long it would take",
     )
+
+
+def _cores(text: str) -> int:
+    """A number of cores."""
+    with contextlib.suppress(ValueError):
+        if int(text) >= 1:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"'{text}' is no whole number, 1 or more")
 
 
 def _grades(text: str) -> int | tuple[float, ...]:
@@ -102,18 +113,35 @@ def _grades(text: str) -> int | tuple[float, ...]:
 
 def compare(options: argparse.Namespace) -> None:
     """Write the workspace, predict the time, and run the workflow in it."""
+    request = _request(options)
+    folder = Path(options.out or f"compare_{request.name}").resolve()
+    with contextlib.ExitStack() as held:
+        _compare(options, request, folder, held)
+
+
+def _compare(
+    options: argparse.Namespace,
+    request: ComparisonRequest,
+    folder: Path,
+    held: contextlib.ExitStack,
+) -> None:
     from directrank.edition.compared import LIBRARIES
     from directrank.edition.configuration import repository
     from directrank.edition.plan import load
     from directrank.edition.progress import duration
     from directrank.edition.workspace import make
     from directrank.system.errors import DirectrankError
+    from directrank.system.locks import HeldLocks
     from directrank.system.schema import read_yaml
 
+    def claim() -> None:
+        claims = folder / ".snakemake/claims"
+        held.callback(HeldLocks(claims, [f"comparison-{request.name}"]).release)
+        # A workflow may have been started by hand, or have outlived its command.
+        HeldLocks(claims, [f"edition-{request.name}"]).release()
+
     root = repository()
-    request = _request(options)
-    folder = Path(options.out or f"compare_{request.name}").resolve()
-    for sentence in make(request, folder):
+    for sentence in make(request, folder, claim):
         print(f"{sentence}.", flush=True)
     _provide_cache(folder)
     with contextlib.chdir(folder):
@@ -133,9 +161,9 @@ def compare(options: argparse.Namespace) -> None:
         *("--cores", str(options.cores)),
     ]
     if options.dry_run:
-        print(f"Nothing was trained. Without --dry-run, this is run: {' '.join(command)}")
+        print(f"Nothing was trained. Without --dry-run, this is run: {shlex.join(command)}")
         return
-    completed = subprocess.run(command).returncode == 0
+    completed = _complete(command)
     failed, trained = _outcome(plan, request.name, folder)
     logs = folder / "logs" / plan.edition / "fit"
     if failed and not trained:
@@ -156,6 +184,16 @@ def compare(options: argparse.Namespace) -> None:
             f"report compares the others:\n{_reasons(failed, logs)}",
             "leave them out with --without NAME …, or give more queries",
         )
+
+
+def _complete(command: Sequence[str]) -> bool:
+    """Run the workflow; whether it was completed. A SIGTERM interrupts it as Ctrl-C does."""
+    process = subprocess.Popen(command)
+    before = signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    try:
+        return process.wait() == 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _provide_cache(folder: Path) -> None:

@@ -209,6 +209,8 @@ def resolve(name: str, settings: Mapping[str, Any] | None = None) -> StandinSett
             f"{name}: queries: {result.queries}",
             f"use 'full', or a number for some of {', '.join(SPLITS)}",
         )
+    if "train" in result.queries and not result.queries["train"]:
+        raise ConfigError(f"{name}: no training query", "set a number above 0 for 'train'")
     if not any(result.queries.values()):
         raise ConfigError(f"{name}: no split has a query", "set a number under 'queries'")
     if not result.mean_length >= 1 or result.max_length < 1:

@@ -145,7 +145,9 @@ def read(path: str | Path, columns: Columns) -> Table:
         raise _not_utf8(path) from None
     except DAMAGED as error:
         raise damaged(error, path) from None
-    except (ValueError, OSError) as error:  # includes the errors of pandas and pyarrow
+    except PermissionError as error:
+        raise DataError(f"cannot be read: {error.strerror}", "check the path", file=path) from None
+    except (ValueError, OSError, csv.Error) as error:  # includes those of pandas and pyarrow
         raise DataError(
             f"cannot be read: {str(error).strip()}", "correct the file or write it again", file=path
         ) from None
@@ -236,6 +238,8 @@ def _separator(header: str, usual: str, wanted: Collection[str | None]) -> str:
 
 def _fields(header: str, separator: str) -> list[str]:
     line = header.strip("\r\n")
+    if "\r" in line:
+        raise ValueError("its lines end with CR alone; save it with LF or CRLF")
     return next(csv.reader([line], delimiter=separator, skipinitialspace=True), [])
 
 

@@ -29,7 +29,7 @@ from directrank.study import provenance, results
 from directrank.study.batch import PlannedRun, plan_text
 from directrank.system import arithmetic
 from directrank.system.errors import ConfigError, DataError
-from directrank.system.io import digest_of, json_text, sha256_of
+from directrank.system.io import digest_of, json_text, read_json, sha256_of
 from directrank.system.locks import HeldLocks
 from directrank.system.usage import read_usage
 
@@ -324,12 +324,14 @@ class Workflow:
         """Remove the records of batches that lack a run, which its user removed to train it again.
 
         Such a record is not true, and without it Snakemake plans the batch, which trains that run.
+        Runs that a record does not name are planned because the batch has changed.
         """
-        for name, item in self.batches.items():
+        for name in self.batches:
             record = Path(f"{self.results}/batches/{name}.json")
-            runs = (Path(f"{self.results}/runs/{run}/{results.RECORD}") for run in item.runs)
-            if record.is_file() and not all(run.is_file() for run in runs):
-                record.unlink()
+            named = read_json(record) if record.is_file() else {}
+            runs = (Path(f"{self.results}/runs/{run}/{results.RECORD}") for run in named)
+            if not all(run.is_file() for run in runs):
+                record.unlink(missing_ok=True)
 
     # Runs
 

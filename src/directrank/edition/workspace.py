@@ -7,7 +7,7 @@ changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,15 @@ def name_of(data: Path) -> str:
     return f"own_{name}" if name in known or name.endswith(catalog.STANDIN) else name
 
 
-def make(request: ComparisonRequest, folder: Path) -> list[str]:
+def make(
+    request: ComparisonRequest, folder: Path, claim: Callable[[], object] = lambda: None
+) -> list[str]:
     """Write the workspace into ``folder``, which is created if need be.
+
+    Args:
+        request: what to compare.
+        folder: the workspace.
+        claim: called before anything is written.
 
     Returns:
         Sentences that say what was found in the data and what was done with them.
@@ -139,11 +146,21 @@ def make(request: ComparisonRequest, folder: Path) -> list[str]:
             "choose 3 or more: in each fold, one part validates and one tests",
         )
     planned, chosen = edition(request)
+    source = folder / "data/source.txt"
+    _require_same_source(request.data, source)
     written = _edition_file(folder / "edition.yaml", _yaml(planned))
     tables = _tables(request)
+    if request.folds is not None and ALL not in tables:
+        raise ConfigError(
+            f"--folds divides the queries of a single file, but {request.data} has a file for each "
+            "split",
+            "leave --folds out, or name one file",
+        )
+    claim()
     with atomic_folder(folder / "data/raw" / request.name) as temporary:
         entry, said = _write_data(request, tables, temporary)
     write_text(folder / "data/datasets.yaml", _yaml({"datasets": {request.name: entry}}))
+    write_text(source, f"{request.data.resolve()}\n")
     if written is None:
         chosen = [
             "edition.yaml was changed by hand and is used as it is; delete it to have it rewritten"
@@ -151,6 +168,16 @@ def make(request: ComparisonRequest, folder: Path) -> list[str]:
     else:
         write_text(folder / "edition.yaml", written)
     return said + chosen
+
+
+def _require_same_source(data: Path, source: Path) -> None:
+    """Raise ConfigError if the workspace is of the data of another path."""
+    before = source.read_text(encoding="utf-8").strip() if source.is_file() else ""
+    if before and before != str(data.resolve()):
+        raise ConfigError(
+            f"{source.parents[1]} has the comparison of {before}",
+            f"give these data another --name or --out; or, if they are the same, remove {source}",
+        )
 
 
 def edition(request: ComparisonRequest) -> tuple[dict[str, Any], list[str]]:
@@ -170,7 +197,7 @@ def edition(request: ComparisonRequest) -> tuple[dict[str, Any], list[str]]:
         for name in names:
             if name not in known:
                 raise ConfigError(f"{option} names '{name}'", suggest(name, known))
-    scorers = list(request.scorers or budget["scorers"])
+    scorers = list(dict.fromkeys(request.scorers or budget["scorers"]))
     if request.ensembles and "trees" not in scorers:
         scorers.append("trees")
     neural = [name for name in scorers if name != "trees"]

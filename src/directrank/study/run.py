@@ -299,6 +299,7 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
         spec.get("train_on", "train"),
     )
     record = prepared.read_record(data)
+    _require_same_data(spec["data"], record, data)
     if "sample" in spec:
         splits = sample.draw(splits, record["name"], spec["fold"], **spec["sample"])
     splits = {
@@ -316,6 +317,20 @@ def load_splits(spec: Mapping[str, Any], data: str | Path) -> tuple[Splits, dict
     }
     origin = {key: record[key] for key in ("name", "title", "origin", "digest")}
     return Splits(**splits, label_levels=record["label_levels"]), {**origin, "splits": sizes}
+
+
+def _require_same_data(
+    wanted: Mapping[str, Any], record: Mapping[str, Any], folder: str | Path
+) -> None:
+    """Raise ConfigError if prepared data are not those that a specification names."""
+    settings = record.get("source", {}).get("settings", wanted["settings"])  # of archives: none
+    if (record["name"], settings) != (wanted["name"], wanted["settings"]):
+        with_settings = f" with {wanted['settings']}" if wanted["settings"] else ""
+        raise ConfigError(
+            f"the specification is of the data set {wanted['name']}{with_settings}, but {folder} "
+            f"has {record['name']}" + (f" with {settings}" if with_settings else ""),
+            "name its prepared data with --data, or correct the specification",
+        )
 
 
 def _checkpoint_key(spec: Mapping[str, Any], data: str, threads: int, device: str) -> str:

@@ -22,6 +22,7 @@ from directrank.lists.draws import Counters
 from directrank.lists.flat import DeviceFlat, PaddingNeededError
 from directrank.lists.inputs import examined_before
 from directrank.lists.packed import concatenated_ranges
+from directrank.system.errors import ConfigError
 
 #: Captured steps have no more pairs of documents than this for a loss of padded lists, because all
 #: are padded to the longest that there may be; other steps pad groups of similar lists.
@@ -97,6 +98,8 @@ class Objective:
         """
         with examined_before() if self._examined else nullcontext():
             parts = [self._values(call, scores, layout, step) for call in self._calls]
+        if not self._examined and scores.requires_grad:
+            self._refuse_without_gradient(parts)
         self._examined = True
         if len(parts) == 1:
             return parts[0]
@@ -133,6 +136,16 @@ class Objective:
         if self.reduction == "sum":
             return total
         return total / lists.relevant()
+
+    def _refuse_without_gradient(self, values: Sequence[Tensor]) -> None:
+        """Raise ConfigError if a loss does not depend differentiably on the scores."""
+        for call, own in zip(self._calls, values, strict=True):
+            if not own.requires_grad:
+                raise ConfigError(
+                    f"loss '{self.settings[call.models[0]]['name']}' has no gradient",
+                    "compute it from the scores by differentiable operations: ranks of argsort, "
+                    "comparisons and detached tensors have none",
+                )
 
     def captured(self, scores: Tensor, labels: Tensor, inputs: Inputs) -> Tensor:
         """As a call, without an operation that a CUDA graph could not repeat.
