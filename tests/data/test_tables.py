@@ -105,6 +105,13 @@ def test_encodings_with_a_mark_are_read(tmp_path: Path, encoding: str) -> None:
     assert read(letor, Columns()).queries.tolist() == ["é"]
 
 
+def test_lines_that_end_with_cr_alone_are_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_bytes(b"qid,label,a\r7,1,2\r")
+    with pytest.raises(DataError, match="lines end with CR alone; save it with LF or CRLF"):
+        read(path, Columns())
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16-le"])
 def test_other_encodings_are_refused_with_their_first_line(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "mine.csv"

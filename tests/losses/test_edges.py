@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from directrank import losses, metrics, relaxations
-from directrank.lists.inputs import NOTHING, examine, examined_before
+from directrank.lists.calls import ranking_loss
+from directrank.lists.inputs import NOTHING, checked, examine, examined_before
 from directrank.lists.parameters import OPTIONAL, RANGES
 from directrank.system.errors import ArgumentError, ConfigError, DirectrankError
 from losses_cases import LOSSES, WEIGHTED
@@ -553,3 +554,26 @@ def test_a_loss_has_the_type_of_its_scores_whatever_that_of_weights(case, weight
     assert loss_of(case)(SCORES, LABELS, MASK, document_weights=weights).dtype == torch.float32
     wide = loss_of(case)(SCORES.double(), LABELS, MASK, document_weights=weights)
     assert wide.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("wrong", "returned"),
+    [
+        (lambda values: values.mean(), r"a tensor \(\) for 2 lists"),
+        (lambda values: values[:, None], r"a tensor \(2, 1\) for 2 lists"),
+        (lambda values: None, "None for 2 lists"),
+    ],
+)
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_loss_of_ones_own_that_returns_no_value_per_query_is_one_error(wrong, returned, flat):
+    @ranking_loss
+    def mine(scores, labels, mask=None):
+        scores, labels, mask = checked(scores, labels, mask)
+        return wrong(scores.sum(1))
+
+    scores, lists = torch.rand(2, 3), {}
+    if flat:
+        scores, lists = scores.flatten(), {"lengths": [3, 3]}
+    with pytest.raises(DirectrankError, match=f"mine returned {returned}") as caught:
+        mine(scores, torch.zeros_like(scores), **lists)
+    assert "return a tensor [B], here (2,)" in str(caught.value)

@@ -126,6 +126,7 @@ def test_a_changed_setting_reruns_what_depends_on_it_alone(finished, tmp_path):
     assert jobs["fit"] == 1  # the batch of three runs, of which two are current
     assert jobs["products_bruch2019"] == 1
     assert "prepare" not in jobs
+    assert "Nothing to be done" in output_of(snakemake(finished, "-n"))  # it has changed nothing
 
 
 def test_a_run_that_is_removed_is_trained_again_alone_and_products_follow(finished, tmp_path):
@@ -246,6 +247,14 @@ def test_what_is_wrong_with_a_configuration_is_printed_before_anything_starts(tm
     assert "remedy" in output_of(process)
     assert "Traceback" not in output_of(process)
     assert not (tmp_path / "results").exists()
+
+
+def test_a_file_without_an_edition_is_refused_and_not_merged_into_the_demo(tmp_path):
+    config = tmp_path / "mine.yaml"
+    config.write_text("datasets: {}\npapers: {bruch2019: {products: [figure2]}}\n")
+    process = snakemake(tmp_path / "clone", "-n", config=config)
+    assert process.returncode == 1
+    assert "'edition' is a required property" in output_of(process)
 
 
 def test_missing_archives_are_named_together_before_anything_starts(tmp_path):

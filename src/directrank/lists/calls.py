@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any, ParamSpec, Protocol, TypeAlias, overload
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeAlias, overload
 
 import numpy as np
 import torch
@@ -139,10 +139,29 @@ def ranking_loss(loss: Callable[Own, Tensor]) -> Loss[Own]:
                 "whole ranking, not a sum over documents",
                 "use weights for queries; only sums over documents, such as listnet, take them",
             )
-        values = called(loss, scores, labels, mask, **lists, kinds=kinds, **options)
+        values = called(of_queries_alone, scores, labels, mask, **lists, kinds=kinds, **options)
         return reduced(values, weights, reduction)
 
+    def of_queries_alone(
+        scores: Tensor, labels: Tensor, lists: Lists | None, **options: Any
+    ) -> Tensor:
+        values = loss(scores, labels, lists, **options)  # type: ignore[arg-type]
+        queries = len(lists.lengths) if isinstance(lists, Flat) else len(scores)
+        if not (isinstance(values, Tensor) and values.shape == (queries,)):
+            _refuse_values(loss, values, queries)
+        return values
+
     return _described(call, loss, _LISTS + _WEIGHTS)
+
+
+def _refuse_values(loss: Callable[..., Tensor], values: Any, queries: int) -> NoReturn:
+    """Raise ArgumentError because a loss did not return a value for each query."""
+    returned = f"a tensor {tuple(values.shape)}" if isinstance(values, Tensor) else repr(values)
+    raise ArgumentError(
+        f"{loss.__name__} returned {returned} for {queries} lists",
+        f"return a tensor [B], here ({queries},), with the loss of each list; reduction= and "
+        "training take their mean",
+    )
 
 
 def ranking_metric(metric: Callable[Own, Tensor]) -> Metric[Own]:

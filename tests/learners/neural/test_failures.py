@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from directrank import losses
 from directrank.data.prepared import write_prepared
 from directrank.learners.neural import precision
 from directrank.learners.neural.batches import Feeder
@@ -14,7 +15,7 @@ from directrank.learners.neural.failures import naming_memory
 from directrank.learners.neural.objective import Objective
 from directrank.lists.packed import RankedLists
 from directrank.stats.estimates import mean_interval
-from directrank.study.run import execute
+from directrank.study.run import execute, load_splits
 from directrank.system.errors import ConfigError, TrainingError
 from directrank.system.seeds import torch_stream
 from training_data import LOSS, TOWER, fit, made, mean_ndcg, splits
@@ -25,6 +26,34 @@ CPU = torch.device("cpu")
 @pytest.fixture(scope="module")
 def data():
     return splits()
+
+
+def test_a_loss_without_a_gradient_is_an_error_and_not_trained(data, monkeypatch):
+    def hard_ranks(scores, labels, mask=None, **_):
+        return (scores.argsort(1).argsort(1) * labels).sum(1)
+
+    monkeypatch.setattr(losses, "get", lambda name: hard_ranks)
+    with pytest.raises(ConfigError, match="loss 'approx_ndcg' has no gradient") as caught:
+        fit(data, loss={"name": "approx_ndcg"})
+    assert "argsort" in str(caught.value)
+
+
+def test_data_that_are_not_those_of_the_specification_are_an_error(tmp_path):
+    record = {"name": "td2003_standin", "title": "t", "origin": "standin", "label_levels": 3,
+              "source": {"settings": {"queries": {"train": 4}}}}  # fmt: skip
+    write_prepared(tmp_path, {name: made(4, 0) for name in ("train", "vali", "test")}, record)
+    spec = {"fold": None, "normalisation": {"name": "none"}, "filter": {}}
+    for data, message in (
+        ({"name": "web30k_standin", "settings": {}}, "of the data set web30k_standin, but"),
+        (
+            {"name": "td2003_standin", "settings": {"seed": 2}},
+            r"with {'seed': 2}, but .*'train': 4",
+        ),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load_splits({**spec, "data": data}, tmp_path)
+    same = {"name": "td2003_standin", "settings": {"queries": {"train": 4}}}
+    assert load_splits({**spec, "data": same}, tmp_path)[0].train.n_queries == 4
 
 
 def test_the_batch_of_a_loss_that_is_not_finite_is_written_beside_the_run(tmp_path):
