@@ -172,8 +172,8 @@ def _scale(studies: dict[int, Protocol]) -> str:
     runs = {size: _runs(study.methods) for size, study in fewer.items()}
     sets = [run.scale("vali").queries for some in runs.values() for run in some]
     rules = {size: training_rule(some) for size, some in runs.items()}
-    said = "; ".join(f"with {count(size)}, {rule}" for size, rule in rules.items() if rule)
-    trained = f" The networks were trained, {said}." if said else ""
+    said = "; ".join(f"with {count(size)} {rule}" for size, rule in rules.items() if rule)
+    trained = f" By training queries, networks were trained as follows: {said}." if said else ""
     scale = studies[max(studies)].scale()
     return (
         f"With fewer training queries than all every method has {trials}, each of which chooses "
