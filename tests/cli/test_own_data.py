@@ -193,6 +193,7 @@ def test_a_cache_is_provided_where_the_users_cannot_be_written(
         (["other.csv"], "does not exist"),
         (["clicks.csv", "--losses", "RankNets"], "did you mean 'RankNet'"),
         (["clicks.csv", "--ensembles", "LambdaMARTS"], "did you mean 'LambdaMART'"),
+        (["clicks.csv", "--grades", "100,200"], "no label reaches the first cut point, 100: the"),
         (["clicks.csv", "--metric", "ap"], "--metric is of a comparison with published values"),
         (["clicks.csv", "--margin", "0.05"], "--margin is of a comparison with published values"),
     ],

@@ -373,6 +373,12 @@ def _write_data(
     documents = np.cumsum([0, *(len(table.labels) for table in tables.values())])
     labels = np.concatenate([table.labels for table in tables.values()])
     grades, cut = graded(labels, next(iter(tables.values())).labels, request.grades)
+    if isinstance(request.grades, tuple) and not grades.any():
+        raise ConfigError(
+            f"no label reaches the first cut point, {request.grades[0]:g}: the largest is "
+            f"{labels.max():g}",
+            "give --grades labels at which grades begin",
+        )
     numbers, queries = _numbered_queries(tables)
     for (split, table), begin, end in zip(
         tables.items(), documents[:-1], documents[1:], strict=True
