@@ -150,25 +150,29 @@ def test_a_folder_has_the_comparison_of_one_file(
     assert main(["compare", "Clicks.csv", *options, "--out", "others"]) == 0
 
 
-def test_a_termination_interrupts_the_workflow(tmp_path: Path) -> None:
+def test_a_termination_ends_the_workflow(tmp_path: Path) -> None:
     child = (
-        "import pathlib, time\n"
-        "pathlib.Path('begun').touch()\n"
-        "try: time.sleep(60)\n"
-        "except KeyboardInterrupt: pathlib.Path('interrupted').touch()\n"
+        "import os, pathlib, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "pathlib.Path('begun').write_text(str(os.getpid()))\n"
+        "time.sleep(60)\n"
     )
     parent = (
         "import sys; from directrank.cli.own_data import _complete\n"
         f"print(_complete([sys.executable, '-c', {child!r}]))\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", parent], cwd=tmp_path)
-    while not (tmp_path / "begun").exists():
+    process = subprocess.Popen(
+        [sys.executable, "-c", parent], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    begun = tmp_path / "begun"
+    while not (begun.exists() and begun.read_text()):
         assert process.poll() is None
         time.sleep(0.05)
-    time.sleep(0.3)
     process.terminate()
-    assert process.wait(30) == 0
-    assert (tmp_path / "interrupted").exists()
+    said, _ = process.communicate(timeout=30)
+    assert said == "False\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
 
 
 def test_a_cache_is_provided_where_the_users_cannot_be_written(

@@ -187,9 +187,12 @@ def _compare(
 
 
 def _complete(command: Sequence[str]) -> bool:
-    """Run the workflow; whether it was completed. A SIGTERM interrupts it as Ctrl-C does."""
+    """Run the workflow; whether it was completed. A SIGTERM kills it, and its jobs end as orphans.
+
+    Snakemake would finish running jobs after a SIGTERM, and ignores SIGINT below a shell's ``&``.
+    """
     process = subprocess.Popen(command)
-    before = signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, lambda *_: process.kill())
     try:
         return process.wait() == 0
     finally:
