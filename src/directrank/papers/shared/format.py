@@ -82,11 +82,7 @@ def spread(numbers: Sequence[int], what: str, several: str = "") -> str:
 
 
 def count_range(numbers: Sequence[int]) -> str:
-    """A number in print, or the smallest and the largest.
-
-    >>> count_range([1200, 1200]), count_range([300, 1200])
-    ('1 200', '300 to 1 200')
-    """
+    """Equal counts, or the smallest and the largest, as in ``1 200`` and ``300 to 1 200``."""
     low, high = int(min(numbers)), int(max(numbers))
     return count(low) if low == high else f"{count(low)} to {count(high)}"
 
