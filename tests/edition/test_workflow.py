@@ -179,14 +179,14 @@ def test_progress_counts_the_runs_that_are_to_be_trained(study, tiny, tmp_path, 
     done, stale, *_ = tiny.batches[first].runs
     record(done)
     record(stale, code="old")
-    progress = tiny.progress([first], print)
+    progress = tiny.progress([first], [], print)
     assert "0 of 2 runs" in progress.text(1)
     record(stale)
     assert "0 of 2 runs" in progress.text(1)  # it is being trained until its usage is known
     write_text(f"logs/tiny/fit/{stale}.benchmark.tsv", "")
     assert "1 of 2 runs" in progress.text(1)
     alone = workflow_of(study, files_are_shared=False)
-    alone.progress(alone.batches, print).start()  # of which nothing is known
+    alone.progress(alone.batches, [], print).start()  # of which nothing is known
 
 
 def test_rules_of_fits_match_what_is_planned_alone(study, tiny):
