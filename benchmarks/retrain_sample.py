@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from directrank.papers.one_protocol.methods import SCORERS
 from directrank.study import provenance
 from directrank.study.published import open_results
 from directrank.study.results import load_run
+from directrank.system import arithmetic
 from directrank.system.io import write_csv, write_text
 from directrank.system.schema import read_yaml
 
@@ -55,6 +57,13 @@ def sample(study: Study, collection: str, share: float) -> Iterator[tuple[str, s
 def train(study: Study, runs: list[str], folder: Path, collection: str) -> None:
     """Train runs that are not trained yet, on data that are prepared if need be."""
     data = folder / f"data/{collection}"
+    # The instructions that the workflow allows decide the last bits, and so how training goes on.
+    environment = os.environ | arithmetic.variables(study.config["arithmetic"])
+
+    def directrank(*arguments: str | Path) -> None:
+        words = [sys.executable, "-m", "directrank", *map(str, arguments)]
+        subprocess.run(words, check=True, env=environment)
+
     if not (data / "prepared.json").is_file():
         directrank("prepare", collection, "--out", data)
     planned = [
@@ -64,11 +73,6 @@ def train(study: Study, runs: list[str], folder: Path, collection: str) -> None:
     plan = folder / f"{collection}.json"
     write_text(plan, json.dumps(planned))
     directrank("train", plan, "--data", data, "--results", folder, "--logs", folder / "logs")
-
-
-def directrank(*arguments: str | Path) -> None:
-    """Run a command; its error ends this process."""
-    subprocess.run([sys.executable, "-m", "directrank", *map(str, arguments)], check=True)
 
 
 def compared(folder: Path, run: str, published: pd.DataFrame) -> dict[str, object]:
