@@ -14,7 +14,6 @@ are.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import random
@@ -30,6 +29,7 @@ from directrank import metrics
 from directrank.edition.plan import Study, load
 from directrank.papers.one_protocol.methods import SCORERS
 from directrank.study import provenance
+from directrank.study.batch import PlannedRun, plan_text
 from directrank.study.published import open_results
 from directrank.study.results import load_run
 from directrank.system import arithmetic
@@ -66,12 +66,10 @@ def train(study: Study, runs: list[str], folder: Path, collection: str) -> None:
 
     if not (data / "prepared.json").is_file():
         directrank("prepare", collection, "--out", data)
-    planned = [
-        {"run": run, "spec": study.runs[run], "code": provenance.run_digest(study.runs[run])}
-        for run in runs
-    ]
+    specs = [study.runs[run] for run in runs]
+    planned = map(PlannedRun, runs, specs, map(provenance.run_digest, specs))
     plan = folder / f"{collection}.json"
-    write_text(plan, json.dumps(planned))
+    write_text(plan, plan_text(planned))
     directrank("train", plan, "--data", data, "--results", folder, "--logs", folder / "logs")
 
 

@@ -79,7 +79,7 @@ def table_harder(evidence: Evidence, dataset: str) -> TableResult:
 
 def _of_networks(easy: Protocol) -> str:
     """How large the networks are with all features, and a space; empty without any."""
-    size = weights([run for method in easy.methods for run in method.runs])
+    size = weights(easy.runs)
     return f"With all features the networks have {size} weights. " if size else ""
 
 

@@ -19,7 +19,7 @@ from directrank.papers.one_protocol.methods import (
     Comparison,
 )
 from directrank.papers.one_protocol.published import read
-from directrank.papers.shared.evidence import Dataset, Evidence
+from directrank.papers.shared.evidence import Dataset, Evidence, FinishedRun
 from directrank.papers.shared.format import count_range, spread
 from directrank.papers.shared.leads import training_sentence
 from directrank.papers.shared.methods import (
@@ -92,6 +92,11 @@ class Protocol(Comparison):
         return [method.one_choice for method in self.methods]
 
     @property
+    def runs(self) -> list[FinishedRun]:
+        """The runs of all methods."""
+        return [run for method in self.methods for run in method.runs]
+
+    @property
     def trained_on(self) -> str:
         """A sentence about the training queries of several folds; empty if there is one set.
 
@@ -99,9 +104,8 @@ class Protocol(Comparison):
         """
         if self.n_folds == 1:
             return ""
-        runs = [run for method in self.methods for run in method.runs]
-        sizes = [run.result.record["data"]["splits"]["train"]["queries"] for run in runs]
-        drawn = any(run.result.spec.get("train_queries") for run in runs)
+        sizes = [run.result.record["data"]["splits"]["train"]["queries"] for run in self.runs]
+        drawn = any(run.result.spec.get("train_queries") for run in self.runs)
         return (
             f"The methods are trained on {count_range(sizes)} queries of each fold"
             f"{', drawn at random from its training set' if drawn else ''}. "

@@ -23,7 +23,7 @@ from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence, FinishedRun, origin_line
 from directrank.papers.shared.format import count, count_range, share, spread
 from directrank.papers.shared.leads import training_rule
-from directrank.papers.shared.methods import Method, by_method
+from directrank.papers.shared.methods import by_method
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import TableLayout, in_front
 from directrank.stats.decisions import EQUIVALENT, MORE_THAN, ranked_pairs
@@ -160,7 +160,8 @@ def _studies(evidence: Evidence, dataset: str) -> dict[int, Protocol]:
             for method in by_method(some, "exclude", variant=scorer).values()
         ]
         studies[size] = Protocol(evidence, methods)
-    return studies | {_training_queries(full): Protocol(evidence, full)}
+    whole = Protocol(evidence, full)
+    return studies | {_training_queries(whole.runs): whole}
 
 
 def _scale(studies: dict[int, Protocol]) -> str:
@@ -169,9 +170,8 @@ def _scale(studies: dict[int, Protocol]) -> str:
     trials = spread(
         [method.n_trials for study in fewer.values() for method in study.methods], "trial"
     )
-    runs = {size: _runs(study.methods) for size, study in fewer.items()}
-    sets = [run.scale("vali").queries for some in runs.values() for run in some]
-    rules = {size: training_rule(some) for size, some in runs.items()}
+    sets = [run.scale("vali").queries for study in fewer.values() for run in study.runs]
+    rules = {size: training_rule(study.runs) for size, study in fewer.items()}
     said = "; ".join(f"with {count(size)} {rule}" for size, rule in rules.items() if rule)
     trained = f" By training queries, networks were trained as follows: {said}." if said else ""
     scale = studies[max(studies)].scale()
@@ -182,13 +182,9 @@ def _scale(studies: dict[int, Protocol]) -> str:
     )
 
 
-def _runs(methods: Sequence[Method]) -> list[FinishedRun]:
-    return [run for method in methods for run in method.runs]
-
-
-def _training_queries(methods: Sequence[Method]) -> int:
+def _training_queries(runs: Sequence[FinishedRun]) -> int:
     """The mean over folds of the number of training queries."""
-    splits = [run.result.record["data"]["splits"] for run in _runs(methods)]
+    splits = [run.result.record["data"]["splits"] for run in runs]
     return round(float(np.mean([split["train"]["queries"] for split in splits])))
 
 
