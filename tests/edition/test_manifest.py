@@ -24,6 +24,7 @@ def made(folder: Path) -> tuple[Path, Path]:
     record = read_json(run / "run.json")
     record["environment"] = {
         "revision": "abc", "processor": "P", "packages": {"torch": "2.13.0"},
+        "arithmetic": "portable",
     }  # fmt: skip
     write_json(run / "run.json", record | {"started": "2026-11-27T10:00:00Z"})
     cells = [{"run": "one", "settings": {"method": "RankNet"}}]
@@ -56,6 +57,7 @@ def test_a_product_has_the_commits_processors_and_settings_of_its_runs(tmp_path:
     plan, product = made(tmp_path)
     found = entry(tmp_path, plan)
     assert (found["runs"], found["commits"], found["processors"]) == (1, ["abc"], ["P"])
+    assert found["arithmetic"] == ["portable"]
     assert found["trained"] == ["2026-11-27T10:00:00Z", "2026-11-27T10:00:00Z"]
     assert found["sha256"] == sha256_of(product)
     record = tmp_path / "results/runs/one/run.json"

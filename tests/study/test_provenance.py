@@ -9,7 +9,7 @@ import pytest
 
 from directrank import losses
 from directrank.study import provenance
-from directrank.system import sources
+from directrank.system import arithmetic, sources
 from studies import study_of
 from workflow_runs import ROOT
 
@@ -130,10 +130,15 @@ def test_a_loss_that_wraps_another_depends_on_that_one_and_its_parts():
         assert {"directrank.losses._newton", f"directrank.{expected}"} <= found
 
 
-def test_the_environment_names_versions_machine_and_revision():
+def test_the_environment_names_versions_machine_and_revision(monkeypatch):
+    monkeypatch.delenv("MKL_CBWR", raising=False)
     facts = provenance.environment()
     assert {"directrank", "python", "packages", "processor", "cores", "revision"} <= set(facts)
     assert facts["packages"]["torch"]
+    assert facts["arithmetic"] == "native"
+    for name, value in arithmetic.PORTABLE.items():
+        monkeypatch.setenv(name, value)
+    assert provenance.environment()["arithmetic"] == "portable"
 
 
 def test_a_run_depends_on_its_own_loss_and_metrics_alone(copied_package):

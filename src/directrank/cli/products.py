@@ -206,8 +206,8 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
     manifest = subparsers.add_parser(
         "manifest",
         help="say what made each product",
-        description="Say which commits, processors and settings made each product of an edition, "
-        "with a digest of its data.",
+        description="Say which commits, processors, arithmetic and settings made each product of "
+        "an edition, with a digest of its data.",
         epilog="example: directrank page manifest results/real/plan/*/*.json "
         "--results results/real --figures figures/real --tables paper_tables/real "
         "--out paper_tables/real/manifest.json",

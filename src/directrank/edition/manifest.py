@@ -1,4 +1,5 @@
-"""What made each product of an edition: commits, processors, settings, and a digest of its data.
+"""What made each product of an edition: commits, processors, arithmetic, settings, and a digest of
+its data.
 
 The manifest of a committed edition says from which code its numbers stem, and shows whether they
 are still those that this code made.
@@ -103,6 +104,7 @@ def _of_runs(records: Iterable[Path]) -> dict[str, Any]:
         "runs": len(runs),
         "commits": _distinct(environment["revision"] for environment in environments),
         "processors": _distinct(environment["processor"] for environment in environments),
+        "arithmetic": _distinct(environment.get("arithmetic") for environment in environments),
         "torch": _distinct(environment["packages"]["torch"] for environment in environments),
         "settings": digest_of([run["spec"] for run in runs]),
         "trained": [min(run["started"] for run in runs), max(run["started"] for run in runs)],

@@ -15,7 +15,7 @@ from typing import Any
 from directrank import learners, losses, metrics, models, relaxations
 from directrank.kernels.dispatch import kernels_of
 from directrank.learners import neural
-from directrank.system import sources
+from directrank.system import arithmetic, sources
 from directrank.system.registry import target_of
 
 RECORDED = (
@@ -110,6 +110,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "arithmetic": arithmetic.of_this_process(),
         "revision": _revision(),
     }
 
