@@ -16,6 +16,7 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from directrank.edition.plan import Study, load
@@ -45,7 +46,8 @@ def jobs_of(study: Study) -> dict[str, Path]:
 def measured(study: Study, folder: Path) -> pd.DataFrame:
     """A row of :data:`COLUMNS` for each job that was run in ``folder``.
 
-    Seconds are those of a clock. Disk is what the job left: the result files of a run, a prepared
+    Seconds are those of a clock, or of CPU time where that is less, because the machine had other
+    work beside. Disk is what the job left: the result files of a run, a prepared
     data set with its scaled copies; none is given for products.
     """
     rows = []
@@ -62,7 +64,7 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
             {
                 "edition": study.edition,
                 "job": job,
-                "seconds": round(used["s"], 1),
+                "seconds": round(float(np.fmin(used["s"], used["cpu_time"])), 1),
                 "memory_mb": round(used["max_rss"]),
                 "disk_mb": None if left is None else round(megabytes(left), 1),
                 **machine(folder / f"results/{study.edition}/runs"),

@@ -99,6 +99,9 @@ def test_jobs_are_recorded_from_what_a_run_leaves(tiny, tmp_path):
         "processor": "P",
         "cores": 2,
     }
+    for used, seconds in (("12.34\t456.7\t6.21", 6.2), ("12.34\t456.7\t24.0", 12.3)):
+        log.write_text(f"s\tmax_rss\tcpu_time\n{used}\n", encoding="utf-8")
+        assert record.measured(tiny, tmp_path)["seconds"].item() == seconds
     old = pd.DataFrame(
         [
             {**row, "seconds": 1.0},
