@@ -36,7 +36,7 @@ def test_the_losses_that_are_recommended_are_those_of_the_page_on_losses(root):
     page = (root / "paper_tables/real/which_loss.md").read_text(encoding="utf-8")
     advice = re.findall(r"^- \*\*([^*]*?):? \[[^]]*\]\(losses\.md#(\w+)\)", page, re.MULTILINE)
     assert [verb for verb, _ in advice] == ["Take", "Avoid"]
-    assert "\n- **Worth tuning: none of them.** " in page
+    assert "\n- **No other one is worth tuning.** " in page
     assert f"By our rule take `{advice[0][1]}` with fewer than 1 000 training queries" in text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from functools import partial
 
 import numpy as np
@@ -16,6 +17,7 @@ from directrank.lists.inputs import NOTHING, checked, examine, examined_before
 from directrank.lists.parameters import OPTIONAL, RANGES
 from directrank.system.errors import ArgumentError, ConfigError, DirectrankError
 from losses_cases import LOSSES, WEIGHTED
+from workflow_runs import ROOT
 
 NAN, INF = float("nan"), float("inf")
 
@@ -577,3 +579,15 @@ def test_a_loss_of_ones_own_that_returns_no_value_per_query_is_one_error(wrong, 
     with pytest.raises(DirectrankError, match=f"mine returned {returned}") as caught:
         mine(scores, torch.zeros_like(scores), **lists)
     assert "return a tensor [B], here (2,)" in str(caught.value)
+
+
+def test_the_losses_that_learn_from_queries_without_a_relevant_document_are_named():
+    learning = set()
+    for name in LOSSES:
+        _, gradient = value_and_gradient(name, SCORES[:1], torch.zeros(1, 4), MASK[:1])
+        if gradient.abs().max() > 1e-9:
+            learning.add(name)
+    page = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| `training.reduction`"))
+    named = row.partition("most losses are 0;")[2].partition("learn from such queries")[0]
+    assert set(re.findall(r"`(\w+)`", named)) == learning

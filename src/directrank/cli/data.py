@@ -105,8 +105,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         "page",
         _page,
         "write the data pages of prepared data sets",
-        "Write a page for each prepared data set (counts, labels, list lengths and what "
-        "single features tell, as Markdown, CSV and a figure) and a table of all of them.",
+        "Write a page for each prepared data set (counts, labels, list lengths and the "
+        "NDCG@10 of single features, as Markdown, CSV and a figure) and a table of all of them.",
     )
     page.add_argument("--out", type=Path, required=True, help="the folder to write the pages into")
     copies = action(

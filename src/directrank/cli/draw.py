@@ -45,7 +45,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         draw,
         "the plans of the products (JSON)",
         "the folder of the edition's figures",
-        "that of its tables",
+        "the folder of the edition's tables",
     )
     draw.add_argument(
         "--prepared",
@@ -54,7 +54,7 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         help="the folder of prepared data sets (default: %(default)s)",
     )
     draw.add_argument(
-        "--logs", type=Path, required=True, help="that of its logs, one for each product"
+        "--logs", type=Path, required=True, help="the folder of the logs, one per product"
     )
     draw.add_argument(
         "--margin",

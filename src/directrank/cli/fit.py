@@ -22,8 +22,8 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
         description=(
             "Train the run that RUN describes (a JSON or YAML file) and write its result files: "
             "per_query.parquet, history.csv, fits.csv, run.json and the trained models. Several "
-            "runs of networks on the same lists are trained in as few passes as possible on a GPU, "
-            "and fail alone."
+            "runs of networks on the same lists are trained in as few passes as possible on a GPU; "
+            "if one of them fails, the others go on."
         ),
         epilog="example: directrank fit run.json --data data/prepared/ohsumed --out results/mine",
     )

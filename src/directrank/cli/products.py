@@ -170,9 +170,9 @@ def _add_pages(subparsers: argparse._SubParsersAction) -> None:
 
     queries = subparsers.add_parser(
         "queries",
-        help="write a page on which queries are seen in the orders of two models",
-        description="Write one HTML page on which test queries of MSRD are seen in the orders of "
-        "two trained models, with the judgements, and how much the models differ over all queries. "
+        help="write a page that shows queries as two models rank them",
+        description="Write one HTML page that shows test queries of MSRD as two trained models "
+        "rank them, with the judgements, and how much the models differ over all queries. "
         "It loads nothing else, and has texts of MSRD (CC BY-SA 4.0).",
         epilog="example: directrank page queries ApproxNDCG=results/real/runs/RUN "
         "RankNet=results/real/runs/RUN --data data/prepared/msrd --out report/real/queries.html",

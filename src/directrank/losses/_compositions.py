@@ -92,7 +92,7 @@ def approx_ap(
     k: int | None = None,
     min_label: float = MIN_LABEL,
 ) -> Tensor:
-    """ApproxAP (Qin2010 eq. 14).
+    """ApproxAP (Qin2010 eq. 15).
 
     Minus average precision at sigmoid ranks, per query.
 
@@ -226,9 +226,9 @@ def twin_precision(
     min_label: float = MIN_LABEL,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """TwinPrecision (Yu2020 eq. 14): precision at exact ranks with a twin-sigmoid gradient.
+    """TwinPrecision (Yu2020 eq. 13): precision at exact ranks with a twin-sigmoid gradient.
 
-    ``-(1/k) Σ_{p≤k} b_p p/r_p`` over places p, per query (Yu2020 eq. 14).
+    ``-(1/k) Σ_{p≤k} b_p p/r_p`` over places p, per query (Yu2020 eq. 13).
 
     Without ``k`` the value is the constant -R/n, and only the gradient has an effect.
 
@@ -272,9 +272,9 @@ def twin_ap(
     min_label: float = MIN_LABEL,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """TwinAP (Yu2020 eq. 15): average precision at exact ranks with a twin-sigmoid gradient.
+    """TwinAP (Yu2020 eq. 14): average precision at exact ranks with a twin-sigmoid gradient.
 
-    ``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 15).
+    ``-(1/R) Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, per query (Yu2020 eq. 14).
 
     Args:
         scores: ``[B, L]``.
@@ -315,9 +315,9 @@ def twin_ndcg(
     break_ties: bool = twin.BREAK_TIES,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """TwinNDCG (Yu2020 eq. 18): NDCG at exact ranks with a twin-sigmoid gradient.
+    """TwinNDCG (Yu2020 eq. 15): NDCG at exact ranks with a twin-sigmoid gradient.
 
-    Minus NDCG at exact ranks, per query (Yu2020 eq. 18).
+    Minus NDCG at exact ranks, per query (Yu2020 eq. 15).
 
     Args:
         scores: ``[B, L]``.

@@ -130,7 +130,7 @@ def sorting_matrix(scores: Tensor, mask: Tensor, tau: float, rows: int | None = 
     """Row-stochastic relaxation of the permutation that sorts scores descending.
 
     Row r is ``softmax(((n + 1 - 2r) s - A) / tau)`` with ``A_i = Σ_j |s_i - s_j|``, where n and the
-    sums are over the real documents only (Pobrotyn2021 eq. 8).
+    sums are over the real documents only (Pobrotyn2021 eq. 3).
 
     Args:
         scores: ``[B, L]``, 0 at masked positions.

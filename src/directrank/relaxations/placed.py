@@ -27,11 +27,11 @@ class PlacedRanking:
         self.ranks = ranks
 
     def weigh(self, gains: Tensor, weight: Callable[[Tensor], Tensor], k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 18."""
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15."""
         return (gains * self._top(k) * weight(self.ranks)).sum(1)
 
     def count(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 14."""
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 13."""
         return (chosen * self._top(k) * self._place_over_rank).sum(1)
 
     def cascade(self, stops: Tensor, k: int | None) -> Tensor:

@@ -41,7 +41,7 @@ class RealValuedRanking:
         return (chosen * self._within(self.ranks(chosen != 0), k)).sum(1)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 14 if k is None."""
+        """See :class:`directrank.relaxations.Ranking`; Qin2010 eq. 15 if k is None."""
         front = chosen != 0
         ranks = self.ranks(front)
         retrieved = 1 + soft_counts(-self.beta * ranks, front, front)

@@ -1,4 +1,4 @@
-"""Real-valued ranks from sigmoids of score differences (Qin2010 eq. 11, Bruch2019 eq. 5)."""
+"""Real-valued ranks from sigmoids of score differences (Qin2010 eq. 12, Bruch2019 eq. 5)."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class TwinRanking(PlacedRanking):
         super().__init__(order, place, ranks)
 
     def precisions(self, chosen: Tensor, k: int | None) -> Tensor:
-        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 15.
+        """See :class:`directrank.relaxations.Ranking`; Yu2020 eq. 14.
 
         ``Σ_p b_p (1/p) Σ_{q≤p} b_q q/r_q`` over places, summed in the other order.
         """

@@ -213,7 +213,7 @@ def test_other_real_data_than_the_papers_are_named_and_not_compared(tmp_path: Pa
     assert set(trained["status"]) == {"other real: levels not comparable"}
     text = (tmp_path / "table1.md").read_text(encoding="utf-8")
     assert "Web30K (here: OHSUMED)" in text
-    assert "real data, used in place of the paper's MSLR-WEB30K" in text
+    assert "real data, used in place of MSLR-WEB30K" in text
     assert OTHER_DATA in text
     assert STANDIN not in text
     assert " SE)" not in text

@@ -93,8 +93,9 @@ def test_the_text_says_what_the_numbers_say(built: Path) -> None:
         "6 pairs differ. Without title.… and all.…, 4 trained methods lie within "
         f"{widths[task]:.3f}, and 5 of the 6 pairs differ."
     ) in text.replace("\\*", "*")
-    reached = " and ".join(f"{data[name, 'best single feature']:.3f}" for name in ("all", task))
-    assert f"Best single feature reaches {reached}." in text
+    single = [f"{data[name, 'best single feature']:.3f}" for name in ("all", task)]
+    reached = "{} with all features and {} without these".format(*single)
+    assert f"The best single feature reaches {reached}." in text
     assert "1 200 random ones of each fold" in text
     again = abs(data["all", "RankNet"] - data["all", "RankNet again"])
     assert f"With all features the controls are {again:.3f} apart." in text

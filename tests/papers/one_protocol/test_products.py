@@ -204,8 +204,8 @@ def test_what_is_not_trained_stands_beside_what_is(tmp_path: Path):
     _, stem = built(tmp_path, plan_of(tmp_path, "table_ohsumed", levels=levels))
     text = stem.with_suffix(".md").read_text("utf-8")
     assert "## Without training" in text
-    assert "**Without training.** best single feature reaches 0.3" in text
-    assert "7 of the 10 trained methods are significantly better. random order reaches 0." in text
+    assert "**Without training.** The best single feature reaches 0.3" in text
+    assert "7 of the 10 trained methods are significantly better. A random order reaches 0." in text
     assert "all 10 trained methods are significantly better." in text
     data, _ = built(tmp_path, plan_of(tmp_path, "figure_ohsumed", levels=levels))
     assert "untrained" in set(data["scorer"])
@@ -298,7 +298,7 @@ def test_the_picture_has_every_method_with_its_distance_from_the_best(tmp_path: 
     row = row[row["scorer"] == last["scorer"]].iloc[0]
     assert last[["difference", "half_width"]].tolist() == row[["difference", "half_width"]].tolist()
     _, caption = pages.caption(stem.with_suffix(".svg"))
-    assert "less that of LambdaMART, the highest" in caption
+    assert "minus that of LambdaMART, the highest" in caption
     assert "Filled: the methods that may be the best, 1;" in caption
     assert "real data" in caption
 
@@ -718,7 +718,7 @@ def test_wins_are_counted_out_of_all_collections_and_scorers(tmp_path: Path) -> 
     assert ahead.loc["RankNet", "ListNet"] + ahead.loc["ListNet", "RankNet"] == 6  # no controls
     assert ahead.to_numpy().diagonal().tolist() == pytest.approx([np.nan] * 3, nan_ok=True)
     _, caption = pages.caption(stem.with_suffix(".svg"))
-    assert "In how many of 6 comparisons (2 collections with 3 scorers)" in caption
+    assert "Each cell says in how many of 6 comparisons (2 collections, 3 scorers)" in caption
 
 
 def test_a_win_by_less_than_the_controls_is_none(tmp_path: Path) -> None:

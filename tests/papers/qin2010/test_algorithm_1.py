@@ -39,7 +39,7 @@ class Query:
 
 
 def positions(scores: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """Approximate positions (eq. 11) ``[n]``, and the slope of each pair ``[n, n]``."""
+    """Approximate positions (eq. 12) ``[n]``, and the slope of each pair ``[n, n]``."""
     behind = expit(-alpha * (scores[:, None] - scores[None, :]))
     np.fill_diagonal(behind, 0)
     return 1 + behind.sum(1), behind * (1 - behind)
@@ -58,7 +58,7 @@ def ndcg_step(query: Query, weights: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def ap_step(query: Query, weights: np.ndarray, alpha: float, beta: float = 10.0) -> np.ndarray:
-    """The gradient of approximate AP (eq. 14) by the weights; grades above 0 are relevant."""
+    """The gradient of approximate AP (eq. 15) by the weights; grades above 0 are relevant."""
     position, slope = positions(query.features @ weights, alpha)
     relevant = np.flatnonzero(query.grades > 0)
     if len(relevant) == 0:

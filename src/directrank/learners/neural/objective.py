@@ -72,7 +72,8 @@ class Objective:
 
     Attributes:
         settings: one loss mapping per model (``name`` and hyper-parameters).
-        reduction: ``"mean"`` over the queries with a relevant document, or ``"sum"``.
+        reduction: ``"mean"``, the sum over all queries divided by the number of those that have a
+            relevant document, or ``"sum"``.
         pairs: the number of pairs of documents within lists in all calls so far, without and with
             padding; float64 ``[2]``.
         rows: the row of the layout that each model's documents are in, int ``[M]``; None if the

@@ -32,7 +32,7 @@ PRODUCTS: dict[str, Product] = {
     ),
     "figure2_yahoo": Product(
         "figure",
-        "Figure 2 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        "Figure 2 of Bruch et al. (2019) on a second collection, in the paper Yahoo! Set 1",
         ("alpha_sweep_yahoo1",),
         "figures:figure2",
         {"experiment": "alpha_sweep_yahoo1"},
@@ -45,7 +45,7 @@ PRODUCTS: dict[str, Product] = {
     ),
     "figure3_yahoo": Product(
         "figure",
-        "Figure 3 of Bruch et al. (2019) on Yahoo! Set 1, which the paper describes in words",
+        "Figure 3 of Bruch et al. (2019) on a second collection, in the paper Yahoo! Set 1",
         ("depth_sweep_yahoo1",),
         "figures:figure3",
         {"experiment": "depth_sweep_yahoo1"},

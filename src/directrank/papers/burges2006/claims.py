@@ -99,4 +99,8 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
         at_top, at_bottom = ndcg(ours, top), ndcg(ours, bottom)
         tests = over_queries_and_trainings(ours, theirs, at_top, less=at_bottom)
         findings.append(Finding(name, MORE, ours.dataset, "NDCG", tests))
-    return Outcome(findings)
+    remark = (
+        "The paper says that the gap increases “at higher relevance levels”; if it means larger "
+        "truncation levels, the opposite is claimed."
+    )
+    return Outcome(findings, remark=remark)

@@ -16,7 +16,7 @@ LEAST_RANKED = 3
 #: The products of each collection: kind, suffix of the name, subject, function, and the least
 #: number of methods.
 _PARTS: tuple[tuple[Kind, str, str, str, int], ...] = (
-    ("figure", "", "all methods, less the best", "dots:figure", LEAST_RANKED),
+    ("figure", "", "the difference of every method from the best", "dots:figure", LEAST_RANKED),
     ("figure", "_time", "quality against training time", "time:figure_time", 1),
     ("table", "", "every loss, and trees", "quality:table_quality", 1),
     (
@@ -42,7 +42,7 @@ _BY_SIZE: tuple[tuple[Kind, str, str, tuple[str, ...], str], ...] = (
     (
         "figure",
         "figure_training_size",
-        "when the choice of a method matters",
+        "methods of every family by the number of training queries",
         ("training_size", "tower", "trees"),
         "training_size:figure_training_size",
     ),
@@ -64,7 +64,7 @@ _BY_SIZE: tuple[tuple[Kind, str, str, tuple[str, ...], str], ...] = (
 
 #: The products of all collections together, likewise.
 _ACROSS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("figure", "", "all methods, less the best", "across:figure_dots"),
+    ("figure", "", "the difference of every method from the best", "across:figure_dots"),
     ("figure", "_wins", "how often each loss is ahead of each other one", "across:figure_wins"),
     ("table", "", "every loss, and trees", "across:table"),
     ("table", "_families", "does it matter what a loss is built on?", "families:table"),

@@ -214,7 +214,7 @@ def figure_dots(evidence: Evidence) -> FigureResult:
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
-        f"NDCG@10 of {len(order)} methods, less that of {labels[0]}, the highest: the mean over "
+        f"NDCG@10 of {len(order)} methods, minus that of {labels[0]}, the highest: the mean over "
         f"{len(study.studies)} collections with its 95% interval, which is not corrected; grey "
         "lines are the differences on single collections. Losses are ordered by their mean over "
         f"the scorers. Filled: the {len(together.candidates)} methods that may be the best; the "
@@ -272,9 +272,10 @@ def figure_wins(evidence: Evidence) -> FigureResult:
     datasets = [one.dataset for one in study.studies]
     figures.small_print(figure, origin_line(datasets, evidence.edition))
     caption = (
-        f"In how many of {comparisons} comparisons ({counted(len(study.studies), 'collection')} "
-        f"with {counted(len(of_scorers), 'scorer')}) the loss of the row has the higher NDCG@10 "
-        "than that of the column, by more than the controls of the collection are apart. The order "
+        f"Each cell says in how many of {comparisons} comparisons "
+        f"({counted(len(study.studies), 'collection')}, {counted(len(of_scorers), 'scorer')}) the "
+        "loss of the row has a higher NDCG@10 than that of the column, by more than the controls "
+        "of the collection are apart. The order "
         "is that of comparisons won less lost. These counts are not tested. "
         f"{study.caption()}"
     )

@@ -231,5 +231,9 @@ def over_collections(
         (f"equivalent within {margin:g} on every one", equal),
         ("different over the collections, by a test that generalises to others", sure),
     ]
-    said = "; ".join(f"{what}: {', '.join(names) or 'none'}" for what, names in parts)
-    return f"On {len(by_collection)} collections, {said}."
+    said = "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+    nothing = (
+        "no question has a significant answer, also over all of them, and no pair is equivalent "
+        f"within {margin:g} on every one"
+    )
+    return f"On {len(by_collection)} collections, {said or nothing}."

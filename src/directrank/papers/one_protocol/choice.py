@@ -18,7 +18,7 @@ import pandas as pd
 from directrank.papers.one_protocol.advice import CHEAP, Advice, Field, Standing, advise
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
-from directrank.papers.one_protocol.settings import movements
+from directrank.papers.one_protocol.settings import most_chosen, movements
 from directrank.papers.one_protocol.subset import Trees
 from directrank.system.errors import DataError
 
@@ -206,6 +206,17 @@ class Results:
                 moves_with_setting=("moves_with_setting", "mean"),
                 moves_with_rate=("moves_with_rate", "mean"),
             )
+            for one in self.collections
+        ]
+        names = [one.name for one in self.collections]
+        return pd.concat(frames, keys=names, names=["collection", "method"])
+
+    @cached_property
+    def chosen(self) -> pd.DataFrame:
+        """Collection and method → the configuration that the validation set chose most often with
+        the network; see :func:`~.settings.most_chosen`."""
+        frames = [
+            most_chosen(pd.read_csv(self.tables / f"table_{one.name}_settings.csv"), "network")
             for one in self.collections
         ]
         names = [one.name for one in self.collections]

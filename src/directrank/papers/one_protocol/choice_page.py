@@ -64,8 +64,8 @@ better, after correction over all pairs, by more than controls may be apart.
 Tests are for other queries and other trainings. Those of rule 4 ask of one method at a time \
 whether it may be the best, so that a method may be behind although no single one of its pairs is \
 significant among all. *May be the best* are the methods among which the best is with 95 % \
-confidence: those of which no other one is significantly ahead by rule 4. An asterisk is corrected \
-over all pairs. *As good \
+confidence: those of which no other one is significantly ahead by rule 4. An asterisk marks a \
+difference that is significant after correction over all pairs. *As good \
 as the first* are those whose difference from the highest mean is shown to be smaller than \
 {margin}; a method that is not among them need not be worse, because the collections may be too \
 small to tell."""
@@ -189,7 +189,8 @@ def losses_page(results: Results) -> str:
         f"(one_protocol/README.md) (edition {results.edition}) and their cost. [Which loss?]"
         "(which_loss.md) says how the numbers are to be read, [formulas](../../docs/formulas.md) "
         "has the formula of each, and `help(directrank.losses.NAME)` its options with an example. "
-        "NDCG@10 is the mean over all collections and scorers, of a loss with several variants "
+        "NDCG@10 is the mean over the collections and the scorers that most losses of a "
+        "collection have, of a loss with several variants "
         f"the highest; differences up to {number(together.distance)} are those of controls.",
         "\n".join(markdown_rows(columns, rows, left=2)),
         "In the sections, NDCG@10 is the mean over [the scorers]"
@@ -280,7 +281,7 @@ def _place(advice: Advice) -> str:
     whole = advice.field.whole
     others = len(whole.order) - 1
     mean = number(float(whole.together.mean[advice.default]))
-    return f"{mean}, {len(whole.tied) - 1} of {others} others tied"
+    return f"{mean}, tied with {len(whole.tied) - 1} of the {others} others"
 
 
 def _of_losses(results: Results) -> Subject:
@@ -338,10 +339,11 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
     alike = number(field.moves.get(name, math.nan)) == number(whole.distance)
     digits = DIGITS + alike
     rank = (
-        f"is the highest, with {len(whole.tied) - 1} of {len(whole.order) - 1} others tied"
+        f"is the highest, and {len(whole.tied) - 1} of the {len(whole.order) - 1} others are tied"
         if name == whole.first
-        else f"is one of {len(whole.tied)} that are no further below the highest ({highest}) than "
-        f"controls may be apart ({number(whole.distance, digits)})"
+        else f"is one of {len(whole.tied)} that are tied: they are within "
+        f"{number(whole.distance, digits)} of the highest ({highest}), the distance that two "
+        "controls may have"
     )
     tuning = "no setting of its own was tried"
     if field.worth_tuning(name):
@@ -358,7 +360,7 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
         gap = whole.together.difference(name, POINTWISE)
         sure = POINTWISE in whole.together.told_apart(name)
         lines.append(
-            f"- **If you train with {POINTWISE} today**, {name} less {POINTWISE} is "
+            f"- **If you train with {POINTWISE} today**, {name} minus {POINTWISE} is "
             f"{interval(signed(gap.mean), gap.interval().half_width)}, which is "
             f"{'' if sure else 'not '}significant after correction over all pairs."
         )
@@ -369,7 +371,7 @@ def _advised(results: Results, subject: Subject, advice: Advice) -> str:
         )
     elif not field.worth_tuning(advice.default):
         lines.append(
-            f"- **Worth tuning: none of them.** No other of the {subject.several} that are tied "
+            f"- **No other one is worth tuning.** None of the {subject.several} that are tied "
             "has a setting that moves NDCG@10 on the validation set by more than "
             "[chance](#the-rule) may."
         )
@@ -436,9 +438,13 @@ def _scope(results: Results, larger: bool) -> str:
     """
     more = ""
     if larger:
-        more = " With thousands of them, see [which methods lead](#with-more-training-queries)."
+        more = (
+            " If you have thousands of training queries, see [which methods lead]"
+            "(#with-more-training-queries)."
+        )
     return (
-        f"It rests on {_named(results.collections)} under [one protocol](one_protocol/README.md) "
+        f"This advice rests on {_named(results.collections)} under [one protocol]"
+        "(one_protocol/README.md) "
         f"(edition {results.edition}); [below](#what-the-collections-represent) is what they "
         f"represent.{more} On other data, [compare losses yourself]"
         "(../../docs/your_data.md). Every loss has [a section](losses.md) with its cost and where "

@@ -21,6 +21,15 @@ def is_again(method: str) -> bool:
     return method.endswith(AGAIN)
 
 
+def with_article(method: str) -> str:
+    """A method that learns nothing, in a sentence.
+
+    >>> with_article("best single feature")
+    'the best single feature'
+    """
+    return f"{'the' if method.startswith('best') else 'a'} {method}"
+
+
 def control_pairs(names: pd.DataFrame) -> list[tuple[int, int]]:
     """The positions of both methods of every control, the smaller one first.
 

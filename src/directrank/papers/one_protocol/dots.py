@@ -64,7 +64,7 @@ def figure(evidence: Evidence, dataset: str) -> FigureResult:
     picture = draw(data, best)
     figures.small_print(picture, origin_line([study.dataset], study.edition))
     caption = (
-        f"Mean NDCG@10 of all {len(data)} methods over {study.size}, less that of {best}, the "
+        f"Mean NDCG@10 of all {len(data)} methods over {study.size}, minus that of {best}, the "
         f"highest ({number(means[0])}), with the 95% interval of the difference, which is not "
         "corrected. Losses are ordered by their mean over the scorers. Filled: the methods that "
         f"may be the best, {possible}; the best is among them with 95% confidence. Shaded: the "
@@ -147,7 +147,7 @@ def draw(data: pd.DataFrame, best: str, marks: pd.DataFrame | None = None) -> Fi
         panels.append(axes)
     line = "\n" if len(columns) > 1 else " "
     for axes in panels:
-        axes.set_xlabel(f"NDCG@10, less that of{line}{best}", fontsize=6.5)
+        axes.set_xlabel(f"NDCG@10, minus that of{line}{best}", fontsize=6.5)
     below = grid[-1, 1:] if beside else grid[-1, :]
     _explain(picture.add_subplot(below), marks is not None, 1 if beside else 2)
     return picture

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from directrank.papers.one_protocol.controls import with_article
 from directrank.papers.one_protocol.methods import CONTROLS, PRIMARY, SCORERS, TITLES, in_table
 from directrank.papers.one_protocol.protocol import Protocol, methods_of
 from directrank.papers.one_protocol.quality import place
@@ -134,12 +135,14 @@ def _spread_sentence(task: str, study: Protocol) -> str:
 
 
 def _control_sentences(data: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
-    """What the methods that learn nothing reach on either task."""
+    """What the methods that learn nothing reach on either task, with all features first."""
     means: Mapping[tuple[str, str], float] = data.set_index(["method", "features"])[
         "mean"
     ].to_dict()
     controls = data.loc[data["scorer"] == SCORERS[CONTROLS], "method"]
-    return [
-        f"{name} reaches {' and '.join(measured(means[name, task]) for task in tasks)}"
-        for name in dict.fromkeys(controls)
-    ]
+    said = []
+    for name in dict.fromkeys(controls):
+        full, less = (measured(means[name, task]) for task in tasks)
+        who = with_article(name)
+        said.append(f"{who} reaches {full} with all features and {less} without these")
+    return said

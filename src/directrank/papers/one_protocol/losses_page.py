@@ -100,7 +100,21 @@ def _of_method(method: str, results: Results) -> Iterator[str]:
             if setting := moved["setting"]:
                 ranges = [(f"`{setting}`", moved["moves_with_setting"]), *ranges]
             told = [f"{number(by)} with {name}" for name, by in ranges if by == by]
-            lines += [f"- {one.short}: {', '.join(told)}"] if told else []
+            chosen = _chosen(one.name, method, results)
+            lines += [f"- {one.short}: {', '.join(told)}{chosen}"] if told else []
     if lines:
-        yield "How far validation NDCG@10 moves between the values that were tried:"
+        yield (
+            "How far validation NDCG@10 moves between the values that were tried, and the "
+            "configuration that the validation set chose most often with the network:"
+        )
         yield "\n".join(lines)
+
+
+def _chosen(collection: str, method: str, results: Results) -> str:
+    """The configuration to start with, and how often it was chosen; empty without a network."""
+    if (collection, method) not in results.chosen.index:
+        return ""
+    row = results.chosen.loc[collection, method]
+    setting = f" and `{row['setting']}={row['value']}`" if row["setting"] else ""
+    share = f"{row['chosen']:.0f} of {row['of']:.0f} trainings"
+    return f"; a learning rate of {row['learning_rate']}{setting} ({share})"

@@ -26,7 +26,7 @@ in NDCG@10 is significant after correction over all pairs, and larger than that 
 methods that hardly differ. The *places* follow from them: tied methods share places.
 
 Numbers can be compared within a collection, never between two. The choices behind the protocol \
-are on the page of [protocols](../../../docs/protocols.md), and [results per \
+are on the page of [ambiguities](../../../docs/ambiguities.md#one-protocol), and [results per \
 query](../../../docs/your_data.md#results-per-query) says how to test a difference yourself."""
 
 

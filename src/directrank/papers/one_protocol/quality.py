@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from directrank.papers.one_protocol.by_loss import Losses
+from directrank.papers.one_protocol.controls import with_article
 from directrank.papers.one_protocol.methods import (
     CONTROLS,
     METRICS,
@@ -235,12 +236,14 @@ def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
     said = []
     for number in study.of(CONTROLS) if trained else ():
         ahead = _ahead_of_control(study, number)
+        who = with_article(names[number])
         said.append(
-            f"{names[number]} reaches {measured(means[number])}, "
+            f"{who[0].upper()}{who[1:]} reaches {measured(means[number])}, "
             f"{measured(means[trained].max() - means[number])} less than the highest mean; "
-            f"{share(ahead, len(trained))} trained methods are significantly better"
+            f"{share(ahead, len(trained))} trained methods "
+            f"{'is' if ahead == 1 else 'are'} significantly better."
         )
-    return [f"**Without training.** {'. '.join(said)}."] if said else []
+    return [" ".join(["**Without training.**", *said])] if said else []
 
 
 def _ahead_of_control(study: Comparison, number: int) -> int:

@@ -108,6 +108,24 @@ def movements(data: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def most_chosen(data: pd.DataFrame, scorer: str) -> pd.DataFrame:
+    """The configuration that the validation set chose most often for each method with a scorer.
+
+    Args:
+        data: rows of :func:`table_settings`, of one collection.
+        scorer: as the table calls it.
+
+    Returns:
+        By method: ``learning_rate``, ``setting`` (its name, empty for none), ``value``, ``chosen``
+        (how many trainings chose it) and ``of`` (all trainings).
+    """
+    own = data[data["scorer"] == scorer]
+    first = own.loc[own.groupby("method", sort=False)["chosen"].idxmax()].set_index("method")
+    texts = {name: first[name].astype(object).where(first[name].notna(), "") for name in _TEXTS}
+    columns = ["learning_rate", "setting", "value", "chosen", "of"]
+    return first.assign(**texts, of=own.groupby("method")["chosen"].sum())[columns]
+
+
 def _tried_on_all_folds(data: pd.DataFrame) -> pd.DataFrame:
     """The configurations of each method but those that a grid got by growing on some folds."""
     return data[data["fits"] == data.groupby(["method", "scorer"])["fits"].transform("max")]

@@ -43,14 +43,26 @@ def figure_training_size(evidence: Evidence, dataset: str) -> FigureResult:
         "Left: test NDCG@10 of methods of every family by the number of training queries in each "
         f"fold; the losses train the network. Right: of all {len(full.pairs)} pairs, the share "
         "that differs significantly and by more than the controls, the share shown to differ by "
-        f"more than {full.margin:g}, and the share shown to differ by less, but not significantly "
-        f"different. {_lead(studies)} "
+        f"more than {full.margin:g}, and the share that is equivalent within {full.margin:g} and "
+        f"not significantly different. {_lead(studies)} "
         "Grey: the 95% interval of a difference, whose half width is that of the median pair; it "
         "is not corrected. All methods are evaluated on the same queries, so that the interval of "
-        f"a mean, ± {measured(data['half_width'].median())} in the median, says little of one. "
+        f"a mean (± {measured(data['half_width'].median())} in the median) says little about a "
+        "difference. "
         f"{full.standard} {_scale(studies)}"
     )
-    return FigureResult(figure, data, caption)
+    return FigureResult(figure, data, caption, headline=seen(data))
+
+
+def seen(data: pd.DataFrame) -> str:
+    """How many pairs differ with the fewest and with the most training queries, in a few words."""
+    by_size = data.drop_duplicates("train_queries").set_index("train_queries").sort_index()
+    few, most = by_size.iloc[0], by_size.iloc[-1]
+    return (
+        f"With {count(few.name)} training queries {few['differ'] or 'none'} of {few['pairs']} "
+        f"pairs of methods {'differs' if few['differ'] < 2 else 'differ'}, with "
+        f"{count(most.name)} {most['differ']}"
+    )
 
 
 def table_training_size(evidence: Evidence, dataset: str) -> TableResult:

@@ -41,7 +41,7 @@ BELOW, ABOVE = "below its bound", "above its bound"
 
 
 def position_errors() -> tuple[list[float], np.ndarray]:
-    """Table 1's approximate positions ``[5]`` (eq. 11) and their errors ``[5]``."""
+    """Table 1's approximate positions ``[5]`` (eq. 12) and their errors ``[5]``."""
     scores = torch.tensor([TABLE1_SCORES], dtype=torch.float64)
     everyone = torch.ones_like(scores, dtype=torch.bool)
     ranks = SigmoidRanking(scores, everyone, alpha=TABLE1_ALPHA).ranks(everyone)[0]

@@ -221,12 +221,15 @@ def _how_to_read() -> list[str]:
         "there are two tests, one over random starts and one over queries, both must agree. "
         "*Detectable* is the smallest difference, or the smallest margin, that these data would "
         "have shown with a probability of 80 % after the correction. Intervals are not corrected. "
-        "*p* is that of an effect outside of the range where “the same” or a range is claimed and "
-        "the effect is not shown to be outside, and of no difference elsewhere.",
+        "*p* usually tests that there is no difference. Where “the same” or a range is claimed, it "
+        "tests that the effect lies outside that range, unless it is shown to lie outside. [The "
+        "standard of evidence](../../docs/evidence.md) says how differences are tested, and [the "
+        "glossary](../../docs/glossary.md) explains the words.",
         "",
-        "A verdict applies only to the data in its cell; that on a claim about several kinds of "
-        f"data is about the kind that decided it. {STANDIN} C01 to C23 are the claims with which "
-        "the study began; D01 and later ones are further claims of the papers.",
+        "A verdict applies only to the data in its cell. If a claim is about several kinds of "
+        f"data, its verdict is counted under the kind that decided it. {STANDIN} C01 to C23 are "
+        "the claims with which the study began; D01 and later ones are further claims of the "
+        "papers.",
         "",
     ]
 

@@ -428,7 +428,7 @@ def data_sentence(runs: Sequence[FinishedRun], split: str, part: str) -> str:
     dataset = runs[0].dataset
     kind = _KINDS[dataset.origin]
     if dataset.in_place_of is not None:
-        kind += f", used in place of the paper's {dataset.in_place_of}"
+        kind += f", used in place of {dataset.in_place_of}"
     if len(folds) > 1:
         scales = [run.scale(split) for run in by_fold.values()]
         total = Scale(*(sum(sizes) for sizes in zip(*map(astuple, scales), strict=True)))

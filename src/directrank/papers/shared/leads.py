@@ -103,10 +103,17 @@ def training_sentence(runs: Sequence[FinishedRun]) -> str:
     budget = spread([run.result.fits["candidate"].nunique() for run in networks], "configuration")
     return (
         f"The networks have {weights(networks)} weights. Each is the best on the "
-        f"validation set of {budget} and was trained for a median of "
-        f"{int(chosen['epochs'].median())} epochs ({count_range(chosen['epochs'])}), "
+        f"validation set of {budget} and was trained for {_epochs(chosen['epochs'])}, "
         f"{training_rule(networks)}.{_at_the_end(chosen, _sections(networks))}"
     )
+
+
+def _epochs(epochs: pd.Series) -> str:
+    """How many epochs networks were trained for: their median and range if they differ."""
+    median = f"{int(epochs.median())} epochs"
+    if epochs.nunique() == 1:
+        return median
+    return f"a median of {median} ({count_range(epochs)})"
 
 
 def training_rule(runs: Sequence[FinishedRun]) -> str:

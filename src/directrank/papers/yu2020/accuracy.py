@@ -306,7 +306,8 @@ def _table_notes(data: pd.DataFrame, number: int) -> list[str]:
         notes.append(
             "The paper uses WassRank's “suggested” configuration without giving it; the released "
             "code has two, that of its grid search (WassRank) and its defaults (20 rounds, gap "
-            "100). In 2020, LightGBM cut pairs at 20 documents and did not rescale lambdas."
+            "100). How LightGBM truncates and normalises changed in 2019 and 2020, and the paper "
+            "names no version; a second row has other options than today's defaults."
         )
     return notes
 

@@ -230,9 +230,10 @@ def seen_of_inconsistency(data: pd.DataFrame) -> str:
     """Which types pull pairs against their labels, in a few words."""
     most = data[data["quantity"] == "net_against_labels"].groupby("method")["value"].max()
     of = {kind: most[most.index.str.endswith(kind)].max() for kind in ("type1", "type2", "type3")}
+    others = max(of["type2"], of["type3"])
     return (
         f"type 1 pulls up to {of['type1']:.0f}% of pairs against their labels, types 2 and 3 "
-        f"up to {max(of['type2'], of['type3']):.1g}%"
+        f"{f'up to {others:.1g}%' if others else 'none'}"
     )
 
 
@@ -405,13 +406,13 @@ def ties(evidence: Evidence) -> FigureResult:
     runs = [run for some in everything.values() for cell in some.values() for run in cell.runs]
     figures.small_print(figure, origin_line([runs[0].dataset], evidence.edition))
     caption = (
-        f"{_without_ties(tied, shown)}"
         "Left: the share of a test query's pairs of documents whose scores are equal, as a mean "
         "over queries at the epoch that was kept. Middle and right: nDCG with tied documents in "
         "the order of the file minus its exact mean over all their orders. "
-        f"{data_sentence(runs, 'test', 'test set')} The paper has no such figure; its released "
-        "code orders every list by its labels before training and testing, so that a stable sort "
-        f"would favour ties. Edition {evidence.edition}."
+        f"{_without_ties(tied, shown)}{data_sentence(runs, 'test', 'test set')} "
+        "The paper has no such figure; its released code orders every list by its labels before "
+        "training and testing, so that a stable sort would favour ties. "
+        f"Edition {evidence.edition}."
     )
     data.insert(0, "dataset", runs[0].dataset.title)
     effect = 100 * data[["ndcg@5", "ndcg@20"]].abs().to_numpy().max()
