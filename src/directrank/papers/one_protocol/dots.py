@@ -63,8 +63,13 @@ def figure(evidence: Evidence, dataset: str) -> FigureResult:
     possible = int(study.may_be_best.sum())
     picture = draw(data, best)
     figures.small_print(picture, origin_line([study.dataset], study.edition))
+    ranked = len(study.ranked)
+    untrained = len(data) - ranked
+    methods = f"all {ranked} trained methods" + (
+        f" and {untrained} that learn nothing" if untrained else ""
+    )
     caption = (
-        f"Mean NDCG@10 of all {len(data)} methods over {study.size}, minus that of {best}, the "
+        f"Mean NDCG@10 of {methods} over {study.size}, minus that of {best}, the "
         f"highest ({number(means[0])}), with the 95% interval of the difference, which is not "
         "corrected. Losses are ordered by their mean over the scorers. Filled: the methods that "
         f"may be the best, {possible}; the best is among them with 95% confidence. Shaded: the "
@@ -72,7 +77,6 @@ def figure(evidence: Evidence, dataset: str) -> FigureResult:
         f"difference. {study.standard} Queries without a relevant document are left out. "
         f"{study.scale()}"
     )
-    ranked = len(study.ranked)
     headline = f"{study.dataset.short}: {possible} of {ranked} methods may be the best"
     return FigureResult(picture, data, caption, headline=headline)
 
