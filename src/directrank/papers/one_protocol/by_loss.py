@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.controls import control_pairs
+from directrank.papers.one_protocol.derived import Derived
 from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison, among
 from directrank.papers.one_protocol.published import read
-from directrank.papers.one_protocol.subset import Subset
 from directrank.stats.decisions import (
     BETTER,
     EQUIVALENT,
@@ -35,7 +35,7 @@ from directrank.system.errors import DataError
 
 
 @dataclass(frozen=True)
-class Losses(Subset):
+class Losses(Derived):
     """The losses that were run with each of :attr:`scorers` on one collection, without trees."""
 
     @cached_property

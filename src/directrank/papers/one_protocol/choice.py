@@ -18,8 +18,8 @@ import pandas as pd
 from directrank.papers.one_protocol.advice import CHEAP, Advice, Field, Standing, advise
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
 from directrank.papers.one_protocol.controls import is_again
+from directrank.papers.one_protocol.derived import Trees
 from directrank.papers.one_protocol.settings import most_chosen, movements
-from directrank.papers.one_protocol.subset import Trees
 from directrank.system.errors import DataError
 
 #: The measured time and memory of the losses, in the repository to which this file belongs.

@@ -19,9 +19,9 @@ import pandas as pd
 
 from directrank.papers.one_protocol.answers import HEADING, Answer, judged, verdicts_sentence
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
+from directrank.papers.one_protocol.derived import Derived
 from directrank.papers.one_protocol.methods import PRIMARY
 from directrank.papers.one_protocol.questions import Question
-from directrank.papers.one_protocol.subset import Subset
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Evidence
 from directrank.papers.shared.format import counted, listed, p_value
@@ -79,7 +79,7 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True)
-class Groups(Subset):
+class Groups(Derived):
     """The groups of losses on one collection, each with those of its losses that were run there.
 
     A group without any is left out.

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import METRICS, Comparison
+from directrank.papers.one_protocol.derived import Derived
+from directrank.papers.one_protocol.methods import METRICS
 from directrank.papers.one_protocol.own_values import Own
-from directrank.papers.one_protocol.published import Published
-from directrank.papers.shared.evidence import PUBLISHED, Dataset
+from directrank.papers.shared.evidence import PUBLISHED
 from directrank.papers.shared.format import listed
 from directrank.papers.shared.tables import in_front
 from directrank.stats.decisions import decide
@@ -57,17 +57,16 @@ def published_file(collection: str, edition: str, tables: Path = PUBLISHED.paren
 
 
 @dataclass(frozen=True)
-class Placing(Comparison):
+class Placing(Derived):
     """The published methods followed by a user's, compared by one metric.
 
     Attributes:
-        published: the published values.
+        every: the published methods.
         own: the user's methods, with their values of the metric.
         metric: its column.
         within: the smallest difference of interest.
     """
 
-    published: Published
     own: Sequence[Own]
     metric: str
     within: float
@@ -82,64 +81,31 @@ class Placing(Comparison):
             )
 
     @property
-    def dataset(self) -> Dataset:
-        """The data set of the numbers."""
-        return self.published.dataset
-
-    @property
     def margin(self) -> float:
         """See :attr:`Comparison.margin`."""
         return self.within
 
     @property
-    def edition(self) -> str:
-        """See :attr:`Comparison.edition`."""
-        return self.published.edition
-
-    @property
     def one_choice(self) -> Sequence[bool]:
         """See :attr:`Comparison.one_choice`; each of the user's trials stands for a training of
         its own."""
-        return [*self.published.one_choice, *(False for _ in self.own)]
-
-    @property
-    def trained_on(self) -> str:
-        """See :attr:`Comparison.trained_on`."""
-        return self.published.trained_on
-
-    def scale(self) -> str:
-        """See :meth:`Comparison.scale`."""
-        return self.published.scale()
-
-    def failed(self, *scorers: str) -> Mapping[str, str]:
-        """See :meth:`Comparison.failed`."""
-        return self.published.failed(*scorers)
+        return [*self.every.one_choice, *(False for _ in self.own)]
 
     @cached_property
     def names(self) -> pd.DataFrame:
         """See :attr:`Comparison.names`; the user's methods have no scorer."""
         own = pd.DataFrame({"method": [own.name for own in self.own], "scorer": ""})
-        return pd.concat([self.published.names, own], ignore_index=True)
+        return pd.concat([self.every.names, own], ignore_index=True)
 
     @cached_property
     def labels(self) -> list[str]:
         """See :attr:`Comparison.labels`."""
-        return [*self.published.labels, *(own.name for own in self.own)]
+        return [*self.every.labels, *(own.name for own in self.own)]
 
     def measured(self, metric: str) -> Sequence[np.ndarray]:
         """See :meth:`Comparison.measured`; the user's values are only of :attr:`metric`."""
         own = [np.stack([trial[metric].to_numpy() for trial in one.trials]) for one in self.own]
-        return [*self.published.trainings(metric), *own]
-
-    @cached_property
-    def folds(self) -> np.ndarray:
-        """See :attr:`Comparison.folds`."""
-        return self.published.folds
-
-    @cached_property
-    def groups(self) -> np.ndarray | None:
-        """See :attr:`Comparison.groups`."""
-        return self.published.groups
+        return [*self.every.trainings(metric), *own]
 
     @property
     def n_trainings(self) -> int:
@@ -149,7 +115,7 @@ class Placing(Comparison):
     @property
     def positions(self) -> range:
         """Positions of the user's methods."""
-        return range(len(self.published.labels), len(self.labels))
+        return range(len(self.every.labels), len(self.labels))
 
     @cached_property
     def values(self) -> Crossed:
@@ -160,7 +126,7 @@ class Placing(Comparison):
     def pairs(self) -> pd.DataFrame:
         """Each of the user's methods (``a``) with each published one (``b``); see
         :attr:`Comparison.pairs`. The correction is over these pairs."""
-        others = range(len(self.published.labels))
+        others = range(len(self.every.labels))
         a, b = zip(*itertools.product(self.positions, others), strict=True)
         return decide(self.values.differences(a, b), self.margin)
 
@@ -172,7 +138,7 @@ class Placing(Comparison):
     def place(self, number: int) -> int:
         """One more than the number of published methods with a higher mean."""
         mean = self.means[number].mean
-        return 1 + sum(other.mean > mean for other in self.means[: len(self.published.labels)])
+        return 1 + sum(other.mean > mean for other in self.means[: len(self.every.labels)])
 
     def table(self) -> pd.DataFrame:
         """A row for each of the user's methods with each published one."""

@@ -1,4 +1,4 @@
-"""Some methods of a comparison, as a comparison of their own: tests are corrected over these."""
+"""Comparisons that are made of another one, whose tests are corrected over their own methods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from directrank.papers.shared.evidence import Dataset
 
 
 @dataclass(frozen=True)
-class Subset(Comparison):
-    """What a subset has in common with the comparison that it is taken from.
+class Derived(Comparison):
+    """What a comparison has in common with the one that it is made of.
 
     Attributes:
-        every: all methods.
+        every: the methods of that one.
     """
 
     every: Comparison
@@ -63,7 +63,7 @@ class Subset(Comparison):
 
 
 @dataclass(frozen=True)
-class Trees(Subset):
+class Trees(Derived):
     """The ensembles of boosted trees of a comparison."""
 
     @cached_property
