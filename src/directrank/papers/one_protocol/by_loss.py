@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.controls import control_pairs
-from directrank.papers.one_protocol.derived import Derived
+from directrank.papers.one_protocol.derived import Averaged
 from directrank.papers.one_protocol.methods import NEURAL, PRIMARY, SCORERS, Comparison, among
 from directrank.papers.one_protocol.published import read
 from directrank.stats.decisions import (
@@ -35,34 +35,13 @@ from directrank.system.errors import DataError
 
 
 @dataclass(frozen=True)
-class Losses(Derived):
+class Losses(Averaged):
     """The losses that were run with each of :attr:`scorers` on one collection, without trees."""
 
-    @cached_property
-    def names(self) -> pd.DataFrame:
-        """A row per loss; the column ``scorer`` names all of them."""
-        scorers = ", ".join(self.scorers)
-        return pd.DataFrame({"method": list(self._places), "scorer": scorers})
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """The losses' names."""
-        return list(self._places)
-
-    def measured(self, metric: str) -> Sequence[np.ndarray]:
-        """See :meth:`Comparison.measured`; a training is one of each scorer."""
-        of_methods = self.every.trainings(metric)
-        return [
-            np.mean([of_methods[place][:fewest] for place in places], axis=0)
-            for places in self._places.values()
-            for fewest in [min(len(of_methods[place]) for place in places)]
-        ]
-
     @property
-    def one_choice(self) -> list[bool]:
-        """See :attr:`Comparison.one_choice`."""
-        of_methods = self.every.one_choice
-        return [any(of_methods[place] for place in places) for places in self._places.values()]
+    def scorer(self) -> str:
+        """The names of all scorers."""
+        return ", ".join(self.scorers)
 
     @cached_property
     def means(self) -> pd.Series:
@@ -94,7 +73,7 @@ class Losses(Derived):
         return of_most_losses(run)
 
     @cached_property
-    def _places(self) -> dict[str, list[int]]:
+    def parts(self) -> dict[str, list[int]]:
         """Loss → the positions of its methods."""
         names = self.every.names
         neural = names[names["scorer"].isin(self.scorers)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from directrank.papers.one_protocol.methods import Comparison
+from directrank.papers.one_protocol.methods import SCORERS, Comparison
 from directrank.papers.shared.evidence import Dataset
 
 
@@ -62,21 +63,53 @@ class Derived(Comparison):
         return self.every.groups
 
 
-@dataclass(frozen=True)
-class Trees(Derived):
-    """The ensembles of boosted trees of a comparison."""
+class Averaged(Derived):
+    """Groups of another comparison's methods: a group's value of a query in a training is the mean
+    over its methods."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Mapping[str, Sequence[int]]:
+        """Name of each group → the positions of its methods."""
+
+    @property
+    @abstractmethod
+    def scorer(self) -> str:
+        """What the column ``scorer`` has for all of them."""
 
     @cached_property
     def names(self) -> pd.DataFrame:
-        """A row per ensemble."""
-        return self.every.names.iloc[self.every.of("trees")].reset_index(drop=True)
+        """See :attr:`Comparison.names`."""
+        return pd.DataFrame({"method": list(self.parts), "scorer": self.scorer})
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The groups' names."""
+        return list(self.parts)
 
     def measured(self, metric: str) -> Sequence[np.ndarray]:
-        """See :meth:`Comparison.measured`."""
+        """See :meth:`Comparison.measured`; a training is one of each method of a group."""
         of_methods = self.every.trainings(metric)
-        return [of_methods[place] for place in self.every.of("trees")]
+        return [
+            np.mean([of_methods[place][:fewest] for place in places], axis=0)
+            for places in self.parts.values()
+            for fewest in [min(len(of_methods[place]) for place in places)]
+        ]
 
     @property
     def one_choice(self) -> list[bool]:
         """See :attr:`Comparison.one_choice`."""
-        return [self.every.one_choice[place] for place in self.every.of("trees")]
+        of_methods = self.every.one_choice
+        return [any(of_methods[place] for place in places) for places in self.parts.values()]
+
+
+@dataclass(frozen=True)
+class Trees(Averaged):
+    """The ensembles of boosted trees of a comparison, each by itself."""
+
+    scorer = SCORERS["trees"]
+
+    @cached_property
+    def parts(self) -> dict[str, list[int]]:
+        """Ensemble → its position."""
+        return {self.every.names["method"][place]: [place] for place in self.every.of("trees")}

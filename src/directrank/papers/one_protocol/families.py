@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from directrank.papers.one_protocol.answers import HEADING, Answer, judged, verdicts_sentence
 from directrank.papers.one_protocol.by_loss import Losses, Together, read_losses
-from directrank.papers.one_protocol.derived import Derived
+from directrank.papers.one_protocol.derived import Averaged
 from directrank.papers.one_protocol.methods import PRIMARY
 from directrank.papers.one_protocol.questions import Question
 from directrank.papers.shared.cells import measured
@@ -79,7 +78,7 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True)
-class Groups(Derived):
+class Groups(Averaged):
     """The groups of losses on one collection, each with those of its losses that were run there.
 
     A group without any is left out.
@@ -95,29 +94,15 @@ class Groups(Derived):
         return {group: some for group, some in found.items() if some}
 
     @cached_property
-    def names(self) -> pd.DataFrame:
-        """A row per group; the column ``scorer`` names all of them."""
-        return pd.DataFrame({"method": list(self.members), "scorer": ", ".join(self.every.scorers)})
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """The groups' names."""
-        return list(self.members)
-
-    def measured(self, metric: str) -> Sequence[np.ndarray]:
-        """See :meth:`Comparison.measured`; a training is one of each loss and scorer."""
-        of_losses = dict(zip(self.every.labels, self.every.trainings(metric), strict=True))
-        fewest = min(map(len, of_losses.values()))
-        return [
-            np.mean([of_losses[name][:fewest] for name in some], axis=0)
-            for some in self.members.values()
-        ]
+    def parts(self) -> dict[str, list[int]]:
+        """Group → the positions of its losses."""
+        place = {name: number for number, name in enumerate(self.every.labels)}
+        return {group: [place[name] for name in some] for group, some in self.members.items()}
 
     @property
-    def one_choice(self) -> list[bool]:
-        """See :attr:`Comparison.one_choice`."""
-        of_losses = dict(zip(self.every.labels, self.every.one_choice, strict=True))
-        return [any(of_losses[name] for name in some) for some in self.members.values()]
+    def scorer(self) -> str:
+        """The names of all scorers."""
+        return self.every.scorer
 
 
 def table(evidence: Evidence) -> TableResult:
