@@ -270,7 +270,5 @@ def table_batching(evidence: Evidence, experiment: str) -> TableResult:
 def best_so_far(method: Method) -> np.ndarray:
     """The best validation metric so far of each trial's chosen candidate, ``[trials, epochs]``."""
     (run,) = method.runs
-    fits, history = run.result.fits, run.result.history
-    kept = fits.loc[fits["selected"], ["trial", "candidate"]]
-    table = history.merge(kept).pivot(index="trial", columns="epoch", values="vali_metric")
+    table = run.kept_history.pivot(index="trial", columns="epoch", values="vali_metric")
     return table.cummax(axis=1).to_numpy()

@@ -118,6 +118,12 @@ class FinishedRun:
         size = self.result.record["data"]["splits"]["train"]
         return f"{count(size['queries'])} queries ({count(size['documents'])} documents)"
 
+    @property
+    def kept_history(self) -> pd.DataFrame:
+        """The history of the candidate that validation chose in each trial."""
+        fits = self.result.fits
+        return self.result.history.merge(fits.loc[fits["selected"], ["trial", "candidate"]])
+
     def rows(self, split: str) -> pd.DataFrame:
         """The per-query results of ``split``, as the run wrote them; DataError without any."""
         rows = self.result.by_split.get(split)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from directrank.papers.shared.evidence import Evidence, FinishedRun, has_runs
+from directrank.papers.shared.evidence import Evidence, has_runs
 from directrank.papers.shared.findings import (
     MORE,
     Finding,
@@ -282,16 +282,9 @@ def _per_curve(cell: Method, number: Callable[[pd.DataFrame], float]) -> np.ndar
         [
             number(history.set_index("epoch").sort_index())
             for run in cell.runs
-            for _, history in _kept(run).groupby("trial")
+            for _, history in run.kept_history.groupby("trial")
         ]
     )
-
-
-def _kept(run: FinishedRun) -> pd.DataFrame:
-    """The history of the candidate that validation chose in each trial."""
-    fits = run.result.fits
-    kept = fits.loc[fits["selected"], ["trial", "candidate"]]
-    return run.result.history.merge(kept, on=["trial", "candidate"])
 
 
 def _correlation(history: pd.DataFrame) -> float:

@@ -177,10 +177,7 @@ def _points(curves: pd.DataFrame, label: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _over_trials(run: FinishedRun) -> pd.DataFrame:
     """The history of the fits that were kept, averaged over trials, by epoch or tree."""
-    fits = run.result.fits
-    kept = fits.loc[fits["selected"], ["trial", "candidate"]]
-    history = run.result.history.merge(kept, on=["trial", "candidate"])
-    return history.groupby("epoch").mean(numeric_only=True)
+    return run.kept_history.groupby("epoch").mean(numeric_only=True)
 
 
 def _column(history: pd.DataFrame, name: str) -> pd.Series:
