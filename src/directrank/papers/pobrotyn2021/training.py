@@ -29,7 +29,6 @@ from directrank.papers.shared.findings import (
     NOT_MORE,
     Finding,
     Outcome,
-    over_queries_and_trainings,
     welch_over_trials,
 )
 from directrank.papers.shared.format import headings, minus, number, share, signed, spread
@@ -455,6 +454,6 @@ def claim_smoothness(evidence: Evidence) -> Outcome | None:
 
 
 def _smoothness(loss: str, other: Method, paper: Method, cutoff: int) -> Finding:
-    tests = over_queries_and_trainings(other, paper, metric(cutoff), scale=100)
-    found = findings.difference(other, paper, f"NDCG@{cutoff}", NOT_MORE, "NDCG (%)", tests)
+    names = metric(cutoff), f"NDCG@{cutoff}"
+    found = findings.difference(other, paper, *names, NOT_MORE, "NDCG (%)")
     return replace(found, comparison=f"{loss}, {found.comparison}")

@@ -16,7 +16,6 @@ from directrank.papers.shared.findings import (
     Finding,
     Outcome,
     difference,
-    over_queries_and_trainings,
     value,
 )
 from directrank.papers.shared.methods import Method, by_method
@@ -107,7 +106,6 @@ def _pair(
     findings, missing = [], []
     metrics = comparison["metrics"]
     split = comparison.get("split", "test")
-    scale = 100.0 if comparison["unit"].endswith("(%)") else 1.0
     firsts, seconds = (
         _candidates(pair[one], pair[other], known)
         for one, other in (("first", "second"), ("second", "first"))
@@ -120,12 +118,8 @@ def _pair(
             continue
         for heading in pair.get("metrics", metrics):
             a, b = (_best(side, metrics[heading]) for side in sides)
-            tests = over_queries_and_trainings(a, b, metrics[heading], split, scale)
-            findings.append(
-                difference(
-                    a, b, heading.format(title=title), _claimed(pair), comparison["unit"], tests
-                )
-            )
+            name, unit = heading.format(title=title), comparison["unit"]
+            findings.append(difference(a, b, metrics[heading], name, _claimed(pair), unit, split))
     return findings, missing
 
 

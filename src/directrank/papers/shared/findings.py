@@ -249,20 +249,20 @@ def over_queries_and_trainings(
 def difference(
     a: Method,
     b: Method,
+    metric: str,
     heading: str,
     claimed: Claimed,
     unit: str,
-    measurements: Sequence[Measurement],
+    split: str = "test",
 ) -> Finding:
-    """A finding about one method minus another.
+    """A finding about one method minus another, for other queries and other trainings.
 
     Args:
-        a, b: the methods.
+        a, b, metric, split: see :func:`over_queries_and_trainings`, also for what is raised.
         heading: the metric in print.
         claimed: what is claimed about the difference.
         unit: that of the metric; ``(%)`` at its end makes it per cent.
-        measurements: the tests.
     """
     scale = 100.0 if unit.endswith("(%)") else 1.0
-    name = f"{a.label} − {b.label}, {heading}"
-    return Finding(name, claimed, a.dataset, unit, measurements, scale)
+    tests = over_queries_and_trainings(a, b, metric, split, scale)
+    return Finding(f"{a.label} − {b.label}, {heading}", claimed, a.dataset, unit, tests, scale)
