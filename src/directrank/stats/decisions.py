@@ -87,6 +87,26 @@ def in_words(verdict: str, size: str, margin: float) -> str:
     return verdict
 
 
+def between(pairs: pd.DataFrame, methods: int) -> np.ndarray:
+    """What is said of each method beside each other one.
+
+    Args:
+        pairs: ``a``, ``b`` and ``verdict`` of some pairs.
+        methods: their number.
+
+    Returns:
+        Words of :data:`WORDS`, ``[methods, methods]``; empty for a pair that is not among them.
+
+    >>> between(pd.DataFrame({"a": [0], "b": [1], "verdict": ["better"]}), 2).tolist()
+    [['', 'better'], ['worse', '']]
+    """
+    words = np.full((methods, methods), "", dtype=object)
+    a, b, verdicts = (pairs[column].to_numpy() for column in ("a", "b", "verdict"))
+    words[a, b] = verdicts
+    words[b, a] = [TURNED.get(word, word) for word in verdicts]
+    return words
+
+
 def may_be_best(pairs: pd.DataFrame, methods: int, level: float = SIGNIFICANT) -> np.ndarray:
     """The methods that may be the best: the best is among them with probability ``1 - level``.
 

@@ -33,7 +33,7 @@ from directrank.papers.shared.format import counted, listed
 from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import FigureResult, TableResult
 from directrank.papers.shared.tables import Section, TableLayout
-from directrank.stats.decisions import SIGNIFICANT, TURNED, WORDS
+from directrank.stats.decisions import SIGNIFICANT, WORDS, between
 from directrank.system.errors import DataError
 
 _VARIANTS = {title: variant for variant, title in SCORERS.items()}
@@ -73,14 +73,12 @@ class Across:
         Words of :data:`directrank.stats.decisions.WORDS`, ``[collections, methods, methods]``;
         empty on the diagonal.
         """
-        words = np.full((len(self.studies), len(self.labels), len(self.labels)), "", dtype=object)
-        for study, places, table in zip(self.studies, self.places, words, strict=True):
-            every = np.full((len(study.labels),) * 2, "", dtype=object)
-            a, b = study.pairs["a"].to_numpy(), study.pairs["b"].to_numpy()
-            every[a, b] = study.pairs["verdict"].to_numpy()
-            every[b, a] = [TURNED.get(word, word) for word in study.pairs["verdict"]]
-            table[:] = every[np.ix_(places, places)]
-        return words
+        return np.stack(
+            [
+                between(study.pairs, len(study.labels))[np.ix_(places, places)]
+                for study, places in zip(self.studies, self.places, strict=True)
+            ]
+        )
 
     def scorer(self, number: int) -> str:
         """The kind of scorer of a method, by its name in experiments."""

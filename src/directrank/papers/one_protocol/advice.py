@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from directrank.papers.one_protocol.by_loss import Together
-from directrank.stats.decisions import BETTER, WORSE
+from directrank.stats.decisions import BETTER, between
 
 #: A method that costs no more than so many times the cheapest one is cheap: a training step costs
 #: more than its loss.
@@ -67,13 +69,10 @@ class Standing:
     def beaten_by(self, name: str) -> int:
         """The number of other methods of :attr:`order` that are significantly better, and by more
         than the controls."""
-        pairs, place = self.together.pairs, self.together.labels.index(name)
+        pairs, labels = self.together.pairs, self.together.labels
         far = pairs[pairs["difference"].abs() > self.distance]
-        better = [
-            *far.loc[(far["a"] == place) & (far["verdict"] == WORSE), "b"],
-            *far.loc[(far["b"] == place) & (far["verdict"] == BETTER), "a"],
-        ]
-        return sum(self.together.labels[other] in self.among for other in better)
+        is_better = between(far, len(labels))[:, labels.index(name)] == BETTER
+        return sum(label in self.among for label in np.array(labels)[is_better])
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from directrank.papers.one_protocol.published import read
 from directrank.stats.decisions import (
     BETTER,
     EQUIVALENT,
-    TURNED,
     WITHIN,
     WORDS,
     WORSE,
+    between,
     decide,
     may_be_best,
 )
@@ -55,15 +55,8 @@ class Losses(Averaged):
         Words of :data:`directrank.stats.decisions.WORDS` → the losses of which it is said: those
         that ``name`` is better than, worse than, equivalent to, and that cannot be told from it.
         """
-        said: dict[str, list[str]] = {word: [] for word in WORDS}
-        place = self.labels.index(name)
-        columns = (self.pairs[column] for column in ("a", "b", "verdict"))
-        for a, b, word in zip(*columns, strict=True):
-            if a == place:
-                said[word].append(self.labels[b])
-            elif b == place:
-                said[TURNED.get(word, word)].append(self.labels[a])
-        return said
+        words = between(self.pairs, len(self.labels))[self.labels.index(name)]
+        return {word: [self.labels[n] for n in np.flatnonzero(words == word)] for word in WORDS}
 
     @cached_property
     def scorers(self) -> list[str]:

@@ -20,7 +20,15 @@ from directrank.papers.one_protocol.questions import FURTHER
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import Dataset
 from directrank.papers.shared.format import DIGITS, count
-from directrank.stats.decisions import BETTER, SIGNIFICANT, WORSE, decide, may_be_best, places
+from directrank.stats.decisions import (
+    BETTER,
+    SIGNIFICANT,
+    WORSE,
+    between,
+    decide,
+    may_be_best,
+    places,
+)
 from directrank.stats.estimates import Estimate
 from directrank.stats.two_way import Crossed
 
@@ -278,14 +286,9 @@ class Comparison(ABC):
     def verdicts(self) -> np.ndarray:
         """Int ``[k, k]``: 1 where the row's method is significantly better than the column's, and
         by more than :attr:`distance`; -1 where it is worse, 0 where the two are tied."""
-        k = len(self.labels)
-        verdicts = np.zeros((k, k), dtype=int)
         far = self.pairs["difference"].abs() > self.distance
-        for word, sign in ((BETTER, 1), (WORSE, -1)):
-            some = self.pairs[(self.pairs["verdict"] == word) & far]
-            verdicts[some["a"], some["b"]] = sign
-            verdicts[some["b"], some["a"]] = -sign
-        return verdicts
+        words = between(self.pairs[far], len(self.labels))
+        return (words == BETTER).astype(int) - (words == WORSE)
 
     @cached_property
     def places(self) -> np.ndarray:

@@ -27,7 +27,7 @@ from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section, TableLayout
-from directrank.stats.decisions import BETTER, WORSE, ranked_pairs
+from directrank.stats.decisions import BETTER, between, ranked_pairs
 
 #: Of a group of losses, so many are named.
 NAMED = 6
@@ -233,9 +233,10 @@ def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
     """What can be had without training a ranker."""
     names = study.names["method"]
     trained = study.of(*NEURAL, "trees")
+    words = between(study.beside_controls, len(study.labels))
     said = []
     for number in study.of(CONTROLS) if trained else ():
-        ahead = _ahead_of_control(study, number)
+        ahead = int((words[study.ranked, number] == BETTER).sum())
         who = with_article(names[number])
         said.append(
             f"{who[0].upper()}{who[1:]} reaches {measured(means[number])}, "
@@ -244,20 +245,6 @@ def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
             f"{'is' if ahead == 1 else 'are'} significantly better."
         )
     return [" ".join(["**Without training.**", *said])] if said else []
-
-
-def _ahead_of_control(study: Comparison, number: int) -> int:
-    """The number of methods that are significantly better than one that learns nothing."""
-    pairs = study.beside_controls
-    sides = (("a", "b", BETTER), ("b", "a", WORSE))
-    return sum(
-        int(
-            (
-                pairs[own].isin(study.ranked) & (pairs[of] == number) & (pairs["verdict"] == word)
-            ).sum()
-        )
-        for own, of, word in sides
-    )
 
 
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:
