@@ -258,7 +258,7 @@ def test_measured_times_change_their_own_file_alone(tmp_path: Path, monkeypatch:
         estimate = Estimate(effect, 0.1)
         test = Measurement("t test", "3 epochs", estimate, estimate.p_differs())
         data = Dataset("a", "A", "generated")
-        timed = Finding("a − b", MORE, data, "s", [test], timed=True)
+        timed = Finding("a − b", MORE, data, "s", test, timed=True)
         exact = replace(timed, comparison="c − d", timed=False)
         row = claims.Claim(function="x:x")
         monkeypatch.setattr(claims, "claims_of", lambda paper: {"C01": row})

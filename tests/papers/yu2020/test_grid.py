@@ -481,7 +481,7 @@ def test_orders_by_nerr_and_ndcg_that_agree_hold_and_others_do_not(tmp_path: Pat
     cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1, 2, 3))
     assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": SUPPORTED}
     (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
-    assert found.measurements[0].test == "jackknife over 3 folds"
+    assert found.measurement.test == "jackknife over 3 folds"
     for folder in tmp_path.glob("web30k-*"):
         values = pd.read_parquet(folder / "per_query.parquet")
         values.assign(**{"nerr@10": 1 - values["nerr@10"]}).to_parquet(folder / "per_query.parquet")
@@ -500,8 +500,7 @@ def test_with_several_trials_a_difference_must_be_one_of_other_starts_as_well(
             reported(grid(evidence(tmp_path / folder, cells)))[name]
             for name in ("nDCG-type1", "ApproxNDCG")
         )
-        found = over_queries_and_trainings(first, second, "ndcg@5")
-        (test,) = found
+        test = over_queries_and_trainings(first, second, "ndcg@5")
         assert test.estimate.mean == pytest.approx(0.05, abs=0.01)
         assert (test.p_value < 0.01) == (folder == "steady")
         assert test.sample.endswith(", 3 trainings each")
@@ -513,8 +512,8 @@ def test_the_error_of_an_order_of_methods_includes_their_starts(tmp_path: Path) 
 
     def error() -> float:
         (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
-        assert "and of the trainings" in found.measurements[0].test
-        return found.measurements[0].estimate.error
+        assert "and of the trainings" in found.measurement.test
+        return found.measurement.estimate.error
 
     alike = error()
     for number, folder in enumerate(sorted(tmp_path.glob("web30k-*"))):
@@ -532,8 +531,8 @@ def test_the_order_of_methods_that_were_trained_once_on_one_fold_has_no_test(
     levels = {name: 0.3 + 0.05 * number for number, name in enumerate(LEVELS)}
     cells = made_grid(tmp_path, levels, ("R4.L",), folds=(1,))
     (found,) = claim_nerr(evidence(tmp_path, cells), None).findings
-    assert found.measurements[0].estimate.mean == pytest.approx(1)
-    assert np.isnan(found.measurements[0].estimate.error)
+    assert found.measurement.estimate.mean == pytest.approx(1)
+    assert np.isnan(found.measurement.estimate.error)
     assert verdicts(tmp_path, tmp_path, cells, ["D23"]) == {"D23": INCONCLUSIVE}
 
 

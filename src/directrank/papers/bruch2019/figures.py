@@ -271,9 +271,9 @@ def claim_sigmoid(evidence: Evidence) -> Outcome:
             claimed=MORE,
             dataset=Dataset("bruch2019_figure1", "score differences of Figure 1", "generated"),
             unit="",
-            measurements=[
-                computed(distances[low] - distances[high], f"{len(curves[low][0])} values of Δ")
-            ],
+            measurement=computed(
+                distances[low] - distances[high], f"{len(curves[low][0])} values of Δ"
+            ),
         )
         for low, high in itertools.pairwise(curves)
     ]

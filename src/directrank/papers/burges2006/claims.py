@@ -82,7 +82,7 @@ def _timed(
         claimed=claimed,
         dataset=dataset,
         unit=unit,
-        measurements=[test],
+        measurement=test,
         timed=True,
     )
 
@@ -97,8 +97,8 @@ def claim_gap(evidence: Evidence) -> Outcome | None:
     for ours, theirs in pairs(curves_of(runs)):
         name = f"{ours.label} − {theirs.label}: lead @{top} − lead @{bottom}"
         at_top, at_bottom = ndcg(ours, top), ndcg(ours, bottom)
-        tests = over_queries_and_trainings(ours, theirs, at_top, less=at_bottom)
-        findings.append(Finding(name, MORE, ours.dataset, "NDCG", tests))
+        test = over_queries_and_trainings(ours, theirs, at_top, less=at_bottom)
+        findings.append(Finding(name, MORE, ours.dataset, "NDCG", test))
     remark = (
         "The paper says that the gap increases “at higher relevance levels”; if it means larger "
         "truncation levels, the opposite is claimed."

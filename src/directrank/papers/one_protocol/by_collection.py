@@ -201,7 +201,7 @@ def _finding(
     )
     measurement = generalised(estimate, collection.size, trainings)
     names = f"{collection.labels[first]} − {collection.labels[second]}"
-    return Finding(f"{names}, {heading}", claimed, collection.dataset, "", [measurement])
+    return Finding(f"{names}, {heading}", claimed, collection.dataset, "", measurement)
 
 
 def table(files: Sequence[str | Path], claims_file: str | Path, margin: float) -> pd.DataFrame:

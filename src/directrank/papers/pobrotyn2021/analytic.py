@@ -199,7 +199,7 @@ def _certain(
     comparison: str, figure: str, points: int, effect: float, claimed: Claimed = MORE
 ) -> Finding:
     sample = f"{points} values of x"
-    return Finding(comparison, claimed, EXAMPLE[figure], "NDCG", [computed(effect, sample)])
+    return Finding(comparison, claimed, EXAMPLE[figure], "NDCG", computed(effect, sample))
 
 
 #: The example of Table 1 (section 4.2).

@@ -107,13 +107,11 @@ def _falling_errors(run: FinishedRun, setting: str) -> list[Finding]:
             claimed=MORE,
             dataset=run.dataset,
             unit="error",
-            measurements=[
-                mean_of(
-                    largest[low] - largest[high],
-                    f"{len(largest[low])} random starts",
-                    "paired t test over random starts of each one's largest error",
-                )
-            ],
+            measurement=mean_of(
+                largest[low] - largest[high],
+                f"{len(largest[low])} random starts",
+                "paired t test over random starts of each one's largest error",
+            ),
         )
         for low, high in itertools.pairwise(largest)
     ]
@@ -126,7 +124,7 @@ def _accuracy(run: FinishedRun, errors: pd.DataFrame, alpha: float, least: float
         claimed=value(low=least),
         dataset=run.dataset,
         unit="accuracy",
-        measurements=[mean_of(lowest, f"{len(lowest)} random starts", "t test over random starts")],
+        measurement=mean_of(lowest, f"{len(lowest)} random starts", "t test over random starts"),
     )
 
 
@@ -148,7 +146,7 @@ def claim_map_ratios(evidence: Evidence) -> Outcome | None:
         )
         claimed = value(low=MAP_RATIOS[rival])
         name = f"MAP, {OWN_AP} ÷ {rival}"
-        findings.append(Finding(name, claimed, methods[OWN_AP].dataset, "times", [measurement]))
+        findings.append(Finding(name, claimed, methods[OWN_AP].dataset, "times", measurement))
     return Outcome(findings, [name for name in MAP_RATIOS if name not in methods])
 
 
@@ -178,7 +176,7 @@ def claim_training_accuracy(evidence: Evidence) -> Outcome | None:
             claimed=MORE,
             dataset=runs[0].dataset,
             unit="NDCG",
-            measurements=[computed(levels[alpha] - level, f"{len(levels)} α of {starts} starts")],
+            measurement=computed(levels[alpha] - level, f"{len(levels)} α of {starts} starts"),
         )
         for rival, level in rivals.items()
     ]
@@ -215,7 +213,7 @@ def claim_restarts(evidence: Evidence) -> Outcome | None:
                 claimed=claimed,
                 dataset=runs[0].dataset,
                 unit="NDCG",
-                measurements=[test],
+                measurement=test,
             )
         )
     missing = [] if most >= 100 else [f"more than {most} random starts"]
@@ -234,14 +232,12 @@ def claim_faster(evidence: Evidence) -> Outcome | None:
         claimed=value(low=FASTER),
         dataset=runs[OWN].dataset,
         unit="times",
-        measurements=[
-            Measurement(
-                "Welch's t test over the epochs' logarithms",
-                f"{len(slow)} against {len(fast)} epochs",
-                ratio,
-                ratio.p_differs(1.0),
-            )
-        ],
+        measurement=Measurement(
+            "Welch's t test over the epochs' logarithms",
+            f"{len(slow)} against {len(fast)} epochs",
+            ratio,
+            ratio.p_differs(1.0),
+        ),
         timed=True,
     )
     return Outcome([finding], (), "SoftRank runs its recursion over all documents, as published.")

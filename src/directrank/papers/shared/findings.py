@@ -96,8 +96,7 @@ class Finding:
         claimed: what the claim says about the effect.
         dataset: where it was measured.
         unit: e.g. ``NDCG (%)``.
-        measurements: at least one. The first gives the effect; all must agree, so the largest p
-            value and the widest interval count.
+        measurement: the effect, and its test.
         scale: the factor from the metric to ``unit``: 100 for per cent.
         timed: whether it is about measured times.
     """
@@ -106,44 +105,32 @@ class Finding:
     claimed: Claimed
     dataset: Dataset
     unit: str
-    measurements: Sequence[Measurement]
+    measurement: Measurement
     scale: float = 1.0
     timed: bool = False
 
     @property
     def effect(self) -> float:
         """The effect, in ``unit``."""
-        return self.measurements[0].estimate.mean
+        return self.measurement.estimate.mean
 
     @property
     def half_width(self) -> float:
-        """Half the width of the widest of the 95 % intervals; NaN if one is missing."""
-        return float(np.max([one.estimate.interval().half_width for one in self.measurements]))
+        """Half the width of the 95 % interval; NaN if there is none."""
+        return self.measurement.estimate.interval().half_width
 
     @property
     def p_value(self) -> float:
-        """The p value of no effect: the largest of the measurements', or NaN if one is missing.
-
-        It is 1 if measurements find effects of different sign.
-        """
-        largest = float(np.max([one.p_value for one in self.measurements]))
-        return 1.0 if self._split(0.0) and not math.isnan(largest) else largest
+        """The p value of no effect, or NaN if there is none."""
+        return self.measurement.p_value
 
     def p_differs(self, bound: float) -> float:
-        """As :attr:`p_value`, of the hypothesis that the effect is ``bound``, by t tests."""
-        if abs(bound) <= TIE:
-            return self.p_value
-        largest = float(np.max([one.estimate.p_differs(bound) for one in self.measurements]))
-        return 1.0 if self._split(bound) and not math.isnan(largest) else largest
+        """As :attr:`p_value`, of the hypothesis that the effect is ``bound``, by a t test."""
+        return self.p_value if abs(bound) <= TIE else self.measurement.estimate.p_differs(bound)
 
     def p_within(self, low: float, high: float) -> float:
-        """The p value of an effect outside a range: the largest of two one-sided t tests each."""
-        return float(np.max([one.estimate.p_within(low, high) for one in self.measurements]))
-
-    def _split(self, bound: float) -> bool:
-        """Whether measurements lie on both sides of ``bound``."""
-        sides = {np.sign(one.estimate.mean - bound) for one in self.measurements}
-        return len(sides - {0.0}) > 1
+        """The p value of an effect outside a range, by two one-sided t tests."""
+        return self.measurement.estimate.p_within(low, high)
 
 
 @dataclass(frozen=True)
@@ -227,7 +214,7 @@ def over_queries_and_trainings(
     split: str = "test",
     scale: float = 1.0,
     less: str | None = None,
-) -> list[Measurement]:
+) -> Measurement:
     """One method minus another, for other queries and other trainings.
 
     Args:
@@ -243,7 +230,7 @@ def over_queries_and_trainings(
     groups = len(a.query_groups(split).unique())
     grouped = f" in {count(groups)} groups" if groups < len(a.query_groups(split)) else ""
     queries = f"{estimate.n} queries{folds}{grouped}"
-    return [generalised(scaled, queries, [a.n_trials, b.n_trials])]
+    return generalised(scaled, queries, [a.n_trials, b.n_trials])
 
 
 def difference(
@@ -264,5 +251,5 @@ def difference(
         unit: that of the metric; ``(%)`` at its end makes it per cent.
     """
     scale = 100.0 if unit.endswith("(%)") else 1.0
-    tests = over_queries_and_trainings(a, b, metric, split, scale)
-    return Finding(f"{a.label} − {b.label}, {heading}", claimed, a.dataset, unit, tests, scale)
+    test = over_queries_and_trainings(a, b, metric, split, scale)
+    return Finding(f"{a.label} − {b.label}, {heading}", claimed, a.dataset, unit, test, scale)

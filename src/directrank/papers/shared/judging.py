@@ -155,10 +155,8 @@ def _p_near(finding: Finding, margin: float) -> float:
 
 def _p_beyond(finding: Finding, margin: float) -> float:
     """The p value of a difference of at most the margin, in the direction of the effect."""
-    tests = [one.estimate for one in finding.measurements]
-    if finding.effect > 0:
-        return float(np.max([one.p_above(margin) for one in tests]))
-    return float(np.max([one.p_below(-margin) for one in tests]))
+    estimate = finding.measurement.estimate
+    return estimate.p_above(margin) if finding.effect > 0 else estimate.p_below(-margin)
 
 
 def _size(near_holm: float, beyond_holm: float) -> str:
@@ -202,12 +200,11 @@ def _decide(
 
 
 def _points(finding: Finding, bounds: tuple[float, float]) -> bool:
-    """Whether all measurements are as claimed: above zero (a tie is not) or within the range."""
+    """Whether the effect is as claimed: above zero (a tie is not) or within the range."""
     low, high = bounds
-    effects = [one.estimate.mean for one in finding.measurements]
     if finding.claimed.kind == "more":
-        return min(effects) > TIE
-    return low - TIE <= min(effects) and max(effects) <= high + TIE
+        return finding.effect > TIE
+    return low - TIE <= finding.effect <= high + TIE
 
 
 def _tied(finding: Finding, bounds: tuple[float, float]) -> bool:
@@ -227,21 +224,15 @@ def _has_two_ends(bounds: tuple[float, float]) -> bool:
 
 
 def _detectable(finding: Finding, bounds: tuple[float, float], level: float) -> float:
-    """The smallest difference, or half-width of a range, that all measurements could have shown.
+    """The smallest difference, or half-width of a range, that could have been shown.
 
     Args:
         level: 5 % divided by the number of tests that the correction leaves undecided, which is the
             threshold for the next of them.
     """
     smallest = smallest_margin if _has_two_ends(bounds) else smallest_difference
-    return float(
-        np.max(
-            [
-                smallest(one.estimate.error, one.estimate.freedom, level, POWER)
-                for one in finding.measurements
-            ]
-        )
-    )
+    estimate = finding.measurement.estimate
+    return smallest(estimate.error, estimate.freedom, level, POWER)
 
 
 @dataclass(frozen=True)
@@ -344,16 +335,14 @@ def _not_run(missing: Sequence[str]) -> list[str]:
 def row(judged: JudgedFinding, margin: float) -> Mapping[str, Any]:
     """The columns of one comparison in the file of claims."""
     finding = judged.finding
-    tests = dict.fromkeys(one.test for one in finding.measurements)
-    samples = dict.fromkeys(one.sample for one in finding.measurements)
     undecided = judged.verdict in (TREND, INCONCLUSIVE)
     return {
         "comparison": finding.comparison,
         "dataset": finding.dataset.title,
         "group": judged.group,
         "claimed": finding.claimed.words(margin * finding.scale),
-        "sample": ", ".join(samples),
-        "test": " and ".join(tests) + (" (the larger p counts)" if len(tests) > 1 else ""),
+        "sample": finding.measurement.sample,
+        "test": finding.measurement.test,
         "effect": finding.effect,
         "low": finding.effect - finding.half_width,
         "high": finding.effect + finding.half_width,

@@ -101,7 +101,7 @@ def claim_nerr(on_grid: Evidence | None, on_ohsumed: Evidence | None) -> Outcome
         value(low=AGREES),
         cells[0].dataset,
         "",
-        [_agreement(cells, ("nerr@10", "ndcg@10"))],
+        _agreement(cells, ("nerr@10", "ndcg@10")),
     )
     return Outcome([item], (), remark)
 
@@ -193,7 +193,7 @@ def claim_consistency(evidence: Evidence) -> Outcome | None:
                 claimed=claimed,
                 dataset=cells[method].dataset,
                 unit="(Fisher's z)",
-                measurements=[mean_of(along, counted(len(along), "curve"), f"t test, {_CURVES}")],
+                measurement=mean_of(along, counted(len(along), "curve"), f"t test, {_CURVES}"),
             )
         )
     missing = [name for name in (*FAITHFUL, UNFAITHFUL) if name not in cells]
@@ -234,11 +234,9 @@ def _curves(
                     claimed=MORE,
                     dataset=cells[first].dataset,
                     unit=unit,
-                    measurements=[
-                        Measurement(
-                            f"Welch's t test, {_CURVES}", sample, test.estimate, test.p_value
-                        )
-                    ],
+                    measurement=Measurement(
+                        f"Welch's t test, {_CURVES}", sample, test.estimate, test.p_value
+                    ),
                 )
             )
     return Outcome(findings, missing)
@@ -267,7 +265,7 @@ def claim_overfitting(evidence: Evidence) -> Outcome | None:
                 claimed,
                 cell.dataset,
                 unit,
-                [mean_of(values, sample, "t test over folds and trials")],
+                mean_of(values, sample, "t test over folds and trials"),
             )
             for name, claimed, unit, values in parts
         ]

@@ -408,7 +408,7 @@ def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome
                     claimed=MORE,
                     dataset=SCORES,
                     unit="ranks",
-                    measurements=[paired(*errors, f"{VECTORS} lists", stream)],
+                    measurement=paired(*errors, f"{VECTORS} lists", stream),
                 )
             )
     for n in SIZES:
@@ -418,7 +418,7 @@ def claim_ranks(table2_evidence: Evidence, table3_evidence: Evidence) -> Outcome
                 claimed=value(0.0, 0.0),
                 dataset=SCORES,
                 unit="ranks",
-                measurements=[computed(float(twin_errors(n, True).max()), f"{VECTORS} lists")],
+                measurement=computed(float(twin_errors(n, True).max()), f"{VECTORS} lists"),
             )
         )
     left = {n: float(twin_errors(n, False).mean()) for n in SIZES}
