@@ -259,7 +259,7 @@ def measured_seconds(edition):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("edition", "fits"), [("demo", 298), ("real", 1960), ("rehearsal", 1684)])
+@pytest.mark.parametrize(("edition", "fits"), [("demo", 298), ("real", 2870), ("rehearsal", 1684)])
 def test_nine_of_ten_recorded_fits_are_predicted_within_a_factor_of_two(edition, fits):
     """Also without their own records, from the nearest others; 54 fits of the rehearsal, which ran
     on a slower machine, are not among the records."""

@@ -59,9 +59,9 @@ def seen(data: pd.DataFrame) -> str:
     by_size = data.drop_duplicates("train_queries").set_index("train_queries").sort_index()
     few, most = by_size.iloc[0], by_size.iloc[-1]
     return (
-        f"With {count(few.name)} training queries {few['differ'] or 'none'} of {few['pairs']} "
-        f"pairs of methods {'differs' if few['differ'] < 2 else 'differ'}, with "
-        f"{count(most.name)} {most['differ']}"
+        f"{few['differ'] or 'None'} of {few['pairs']} pairs of methods "
+        f"{'differs' if few['differ'] < 2 else 'differ'} with {count(few.name)} training queries; "
+        f"{most['differ']} with {count(most.name)}"
     )
 
 
