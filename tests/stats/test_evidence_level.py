@@ -88,8 +88,8 @@ def test_the_page_says_the_range_of_the_committed_levels() -> None:
     alone = levels.query("test == 'one test over queries alone'")["shown"]
     page = (ROOT / "docs/evidence.md").read_text(encoding="utf-8")
     assert (
-        f"finds what is not there in {single.min():.1f} to {single.max():.1f} % of cases, and a "
-        f"family in {rest.min():.1f} to {rest.max():.1f} %, but for {high:.1f} ± "
+        f"has {single.min():.1f} to {single.max():.1f} % false positives, and {rest.min():.1f} to "
+        f"{rest.max():.1f} % of families have one, but {high:.1f} ± "
         f"{100 * families[beyond]['standard_error'].max():.1f} % with all methods on the 60 "
-        f"queries of ClueWeb09; tests over queries alone find it in up to {alone.max():.0f} %"
+        f"queries of ClueWeb09; tests over queries alone have up to {alone.max():.0f} %"
     ) in page

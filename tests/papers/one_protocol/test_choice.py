@@ -239,9 +239,9 @@ def test_what_is_tied_and_needs_tuning_is_the_alternative(tmp_path: Path) -> Non
     text = choice_page.page(made(tmp_path, {"ohsumed": levels}))
     assert (
         "- **Take [LambdaRank](losses.md#lambdarank)**, 8 ms per 1000 lists of 120 documents "
-        "(RMSE: 1). Its mean NDCG@10 over 1 collection, 0.480, is one of 3 that are no further "
-        "below the highest (0.484, NeuralNDCG) than controls may be apart (0.005); no setting of "
-        "its own was tried."
+        "(RMSE: 1). Its mean NDCG@10 over 1 collection, 0.480, is one of 3 that are tied: "
+        "they are within 0.005 of the highest (0.484, NeuralNDCG), the distance that two controls "
+        "may have; no setting of its own was tried."
     ) in text
     assert "- **Worth tuning: [NeuralNDCG](losses.md#neural_ndcg)**, 100 ms per 1000 " in text
     assert "its `tau` moves NDCG@10 on the validation set by 0.014." in text
