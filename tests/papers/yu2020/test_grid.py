@@ -368,7 +368,7 @@ def test_a_row_of_gradients_that_is_0_throughout_is_told_and_not_drawn() -> None
     assert shown_of(data, ["pull_against_labels", "net_against_labels"]) == ["net_against_labels"]
     assert shown_of(data.assign(value=0.0), ["pull_against_labels"]) == ["pull_against_labels"]
     assert seen_of_inconsistency(data) == (
-        "type 1 pulls up to 4% of pairs against their labels, types 2 and 3 up to 0%"
+        "type 1 pulls up to 4% of pairs against their labels, types 2 and 3 none"
     )
 
 
