@@ -29,7 +29,7 @@ from training_lists import web30k_lengths
 
 from directrank.cost.facts import Facts, facts
 from directrank.cost.features import NAMES, SIZES, Features, features_of
-from directrank.cost.machine import SLOWER
+from directrank.cost.machine import as_recorded
 from directrank.edition.plan import DataSource, load
 from directrank.system.io import write_csv
 from directrank.system.schema import read_yaml
@@ -46,8 +46,8 @@ def measured() -> pd.DataFrame:
     """``edition``, ``run``, ``seconds`` and ``peak_mb`` of each run on a CPU."""
     jobs = pd.read_csv(RESULTS / "jobs.csv").rename(columns={"memory_mb": "peak_mb"})
     fits = jobs[jobs["job"].str.startswith("fit/")]
-    slower = fits["processor"].map(SLOWER).fillna(1.0)
-    fits = fits.assign(run=fits["job"].str.removeprefix("fit/"), seconds=fits["seconds"] / slower)
+    seconds = as_recorded(fits["seconds"], fits["processor"])
+    fits = fits.assign(run=fits["job"].str.removeprefix("fit/"), seconds=seconds)
     rehearsal = pd.read_csv(RESULTS / "rehearsal.csv").rename(columns={"measured_s": "seconds"})
     rehearsal = rehearsal[rehearsal["earlier"]].assign(edition="rehearsal")
     names = ["edition", "run", "seconds", "peak_mb"]

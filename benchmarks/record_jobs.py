@@ -47,8 +47,8 @@ def measured(study: Study, folder: Path) -> pd.DataFrame:
     """A row of :data:`COLUMNS` for each job that was run in ``folder``.
 
     Seconds are those of a clock, or of CPU time where that is less, because the machine had other
-    work beside. Disk is what the job left: the result files of a run, a prepared
-    data set with its scaled copies; none is given for products.
+    work beside. Disk is what the job left: the result files of a run, a prepared data set with its
+    scaled copies; none is given for products.
     """
     rows = []
     for job, file in jobs_of(study).items():

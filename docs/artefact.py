@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from directrank import learners
-from directrank.cost.machine import SLOWER
+from directrank.cost.machine import as_recorded
 from directrank.cost.predict import planned_seconds
 from directrank.data import catalog
 from directrank.edition.plan import Study, load
@@ -118,8 +117,7 @@ class Edition:
 def load_edition(name: str, facts: pd.DataFrame) -> Edition:
     """The edition of ``config/<name>.yaml``."""
     jobs = facts[facts["edition"] == name].set_index("job")
-    slower = np.array([SLOWER.get(processor, 1.0) for processor in jobs["processor"]])
-    jobs = jobs.assign(seconds=jobs["seconds"] / slower)
+    jobs = jobs.assign(seconds=as_recorded(jobs["seconds"], jobs["processor"]))
     return Edition(load(read_yaml(ROOT / f"config/{name}.yaml"), ROOT), jobs)
 
 

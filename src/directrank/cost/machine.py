@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -28,6 +28,12 @@ PRODUCT, LISTS = (4096, 256, 256), (96, 80)
 
 #: A deep but very narrow network, whose steps measure the overhead of calls.
 DEEP = {"name": "tower", "hidden": [4] * 8}
+
+
+def as_recorded(seconds: Iterable[float], processors: Iterable[str]) -> np.ndarray:
+    """What recorded seconds would have been on the machine of most records; see :data:`SLOWER`."""
+    factors = [SLOWER.get(processor, 1.0) for processor in processors]
+    return np.fromiter(seconds, float) / factors
 
 
 @dataclass(frozen=True)

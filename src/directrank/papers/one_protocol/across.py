@@ -273,8 +273,8 @@ def figure_wins(evidence: Evidence) -> FigureResult:
         f"Each cell says in how many of {comparisons} comparisons "
         f"({counted(len(study.studies), 'collection')}, {counted(len(of_scorers), 'scorer')}) the "
         "loss of the row has a higher NDCG@10 than that of the column, by more than the controls "
-        "of the collection are apart. The order "
-        "is that of comparisons won less lost. These counts are not tested. "
+        "of the collection are apart. The order is that of comparisons won less lost. These counts "
+        "are not tested. "
         f"{study.caption()}"
     )
     everywhere = int((ahead == comparisons).sum())

@@ -198,29 +198,36 @@ class Results:
     def moved(self) -> pd.DataFrame:
         """Collection and method → ``setting``, ``moves_with_setting`` and ``moves_with_rate``: how
         far validation NDCG@10 moves, the mean over scorers."""
-        frames = [
-            movements(pd.read_csv(self.tables / f"table_{one.name}_settings.csv"))
-            .groupby("method")
-            .agg(
-                setting=("setting", "first"),
-                moves_with_setting=("moves_with_setting", "mean"),
-                moves_with_rate=("moves_with_rate", "mean"),
+        return self._of_settings(
+            lambda table: (
+                movements(table)
+                .groupby("method")
+                .agg(
+                    setting=("setting", "first"),
+                    moves_with_setting=("moves_with_setting", "mean"),
+                    moves_with_rate=("moves_with_rate", "mean"),
+                )
             )
-            for one in self.collections
-        ]
-        names = [one.name for one in self.collections]
-        return pd.concat(frames, keys=names, names=["collection", "method"])
+        )
 
     @cached_property
     def chosen(self) -> pd.DataFrame:
         """Collection and method → the configuration that the validation set chose most often with
         the network; see :func:`~.settings.most_chosen`."""
-        frames = [
-            most_chosen(pd.read_csv(self.tables / f"table_{one.name}_settings.csv"), "network")
-            for one in self.collections
-        ]
-        names = [one.name for one in self.collections]
-        return pd.concat(frames, keys=names, names=["collection", "method"])
+        return self._of_settings(lambda table: most_chosen(table, "network"))
+
+    def _of_settings(self, by_method: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+        """Collection and method → what a function says of a collection's table of settings."""
+        frames = {name: by_method(table) for name, table in self._settings.items()}
+        return pd.concat(frames, names=["collection", "method"])
+
+    @cached_property
+    def _settings(self) -> dict[str, pd.DataFrame]:
+        """Collection → the file of its table of settings."""
+        files = {
+            one.name: self.tables / f"table_{one.name}_settings.csv" for one in self.collections
+        }
+        return {name: pd.read_csv(file) for name, file in files.items()}
 
     def loss_of(self, method: str) -> str:
         """The loss behind a method's name; the name itself where the edition knows none."""

@@ -143,6 +143,7 @@ def _control_sentences(data: pd.DataFrame, tasks: Sequence[str]) -> list[str]:
     said = []
     for name in dict.fromkeys(controls):
         full, less = (measured(means[name, task]) for task in tasks)
-        who = with_article(name)
-        said.append(f"{who} reaches {full} with all features and {less} without these")
+        said.append(
+            f"{with_article(name)} reaches {full} with all features and {less} without these"
+        )
     return said

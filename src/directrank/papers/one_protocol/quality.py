@@ -25,6 +25,7 @@ from directrank.papers.one_protocol.protocol import Protocol, comparison, protoc
 from directrank.papers.shared.cells import measured
 from directrank.papers.shared.evidence import CONVENTIONS, Empty, Evidence
 from directrank.papers.shared.format import listed, share, signed
+from directrank.papers.shared.leads import lead
 from directrank.papers.shared.product import TableResult
 from directrank.papers.shared.tables import Section, TableLayout
 from directrank.stats.decisions import BETTER, between, ranked_pairs
@@ -237,14 +238,13 @@ def _untrained(study: Comparison, means: np.ndarray) -> list[str]:
     said = []
     for number in study.of(CONTROLS) if trained else ():
         ahead = int((words[study.ranked, number] == BETTER).sum())
-        who = with_article(names[number])
         said.append(
-            f"{who[0].upper()}{who[1:]} reaches {measured(means[number])}, "
+            f"{with_article(names[number])} reaches {measured(means[number])}, "
             f"{measured(means[trained].max() - means[number])} less than the highest mean; "
             f"{share(ahead, len(trained))} trained methods "
-            f"{'is' if ahead == 1 else 'are'} significantly better."
+            f"{'is' if ahead == 1 else 'are'} significantly better"
         )
-    return [" ".join(["**Without training.**", *said])] if said else []
+    return [f"**Without training.** {lead(*said)}"] if said else []
 
 
 def table_empty(evidence: Evidence, dataset: str) -> TableResult:

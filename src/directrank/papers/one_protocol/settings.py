@@ -92,9 +92,7 @@ def movements(data: pd.DataFrame) -> pd.DataFrame:
         A row per method and scorer: ``method``, ``scorer``, ``setting`` (its name, empty for none),
         ``moves_with_setting`` and ``moves_with_rate``, missing where there was no choice.
     """
-    texts = {name: data[name].astype(object).where(data[name].notna(), "") for name in _TEXTS}
-    data = data.assign(**texts)
-    data, rows = _tried_on_all_folds(data), []
+    data, rows = _tried_on_all_folds(_as_texts(data)), []
     for (method, scorer), own in data.groupby(["method", "scorer"], sort=False):
         rows.append(
             {
@@ -121,9 +119,14 @@ def most_chosen(data: pd.DataFrame, scorer: str) -> pd.DataFrame:
     """
     own = data[data["scorer"] == scorer]
     first = own.loc[own.groupby("method", sort=False)["chosen"].idxmax()].set_index("method")
-    texts = {name: first[name].astype(object).where(first[name].notna(), "") for name in _TEXTS}
-    columns = ["learning_rate", "setting", "value", "chosen", "of"]
-    return first.assign(**texts, of=own.groupby("method")["chosen"].sum())[columns]
+    columns = [*_TEXTS, "chosen", "of"]
+    return _as_texts(first).assign(of=own.groupby("method")["chosen"].sum())[columns]
+
+
+def _as_texts(data: pd.DataFrame) -> pd.DataFrame:
+    """The table with empty texts where a configuration lacks a rate or a setting."""
+    texts = {name: data[name].astype(object).where(data[name].notna(), "") for name in _TEXTS}
+    return data.assign(**texts)
 
 
 def _tried_on_all_folds(data: pd.DataFrame) -> pd.DataFrame:
